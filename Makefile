@@ -8,6 +8,8 @@ UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib/systemd/system,$(PREFIX)/lib/syste
 DESTDIR ?=
 # Another build beside the usual one: make BUILD=build/asan ASAN=1
 BUILD   ?= build
+# Relative, also where a script names it in full: the lists of what an object depends on have it, and a tree may move.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 
 # TLS=no builds without OpenSSL: rediss:// and tls: are then refused by name, and users cannot have secrets.
 TLS      ?= yes
@@ -68,16 +70,21 @@ UNITS      := $(DESTDIR)$(UNITDIR)
 SYSUSERS   := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 TMPFILES   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 
+# A line for each file that is compiled; V=1 shows the commands. $(call quiet,WORD,FILE) stands before a command.
+Q      := $(if $(filter 1,$(V)),,@)
+SILENT := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+quiet   = $(Q)$(if $(Q),$(if $(SILENT),,printf '  %-5s %s\n' $(1) '$(2)' &&))
+
 all: $(BUILD)/redlockd ## build the daemon, the client library and the command (the default)
 
 $(OBJ): ALL_CFLAGS += $(LTO)
 
 $(BUILD)/redlockd: $(OBJ)
-	$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libdaemon.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
 
 # Missing libraries are looked for once per build, so that the first message is not a compiler's error about a header.
 $(BUILD)/found:
@@ -87,13 +94,13 @@ $(BUILD)/found:
 
 $(BUILD)/%.o: %.c Makefile | $(BUILD)/found
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk)) systemd/packages.mk
@@ -170,13 +177,15 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	install -d $(ETC) $(UNITS)
 	@if [ -e $(ETC)/redlockd.yaml ]; then \
 	    echo "$(ETC)/redlockd.yaml is there and was kept; the new one is redlockd.yaml.example beside it"; fi
-	install -m 644 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
+	install -m 640 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
 	sed 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.service \
 	    >$(UNITS)/redlockd.service
 	sed 's|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.socket >$(UNITS)/redlockd.socket
 	chmod 644 $(UNITS)/redlockd.service $(UNITS)/redlockd.socket
 	install -D -m 644 systemd/sysusers.conf $(SYSUSERS)/redlockd.conf
-	install -D -m 644 systemd/tmpfiles.conf $(TMPFILES)/redlockd.conf
+	install -d $(TMPFILES)
+	sed 's|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/tmpfiles.conf >$(TMPFILES)/redlockd.conf
+	chmod 644 $(TMPFILES)/redlockd.conf
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \

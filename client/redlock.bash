@@ -45,10 +45,12 @@ _redlock_command() {
 }
 
 _redlock() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} at=1
+    case ${COMP_WORDS[1]} in -a | --address) [ "$COMP_CWORD" -gt 2 ] && at=3 ;; esac
+    local subcommand=${COMP_WORDS[at]}
     COMPREPLY=()
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        _redlock_words "$word" run lock unlock extend check show who break ping top mkuser --help --version
+    if [ "$COMP_CWORD" -eq "$at" ]; then
+        _redlock_words "$word" run lock unlock extend check show who break ping top mkuser -a --address --help --version
         return
     fi
     [ "$subcommand" = run ] && _redlock_command && return

@@ -63,13 +63,13 @@ extern "C" {
 #define REDLOCK_DEFAULT_PORT   7335
 
 enum {
-    REDLOCK_NAME_BYTES = 200,     /* longest lock name */
-    REDLOCK_NAMES_MAX = 16,       /* names of one lock, with commas between ... */
-    REDLOCK_NAMES_BYTES = 800,    /* ... and all of them */
-    REDLOCK_SLOTS_MAX = 1024,     /* slots of a name */
-    REDLOCK_WORD_BYTES = 64,      /* longest note or client word */
-    REDLOCK_TOKEN_HEX = 40,       /* digits of a token */
-    REDLOCK_LOCKS_MAX = 65536,    /* lock objects of a handle */
+    REDLOCK_NAME_BYTES = 200,  /* longest lock name */
+    REDLOCK_NAMES_MAX = 16,    /* names of one lock, with commas between ... */
+    REDLOCK_NAMES_BYTES = 800, /* ... and all of them: in a line of 1024 bytes the options need room, too */
+    REDLOCK_SLOTS_MAX = 1024,  /* slots of a name */
+    REDLOCK_WORD_BYTES = 64,   /* longest note or client word */
+    REDLOCK_TOKEN_HEX = 40,    /* digits of a token */
+    REDLOCK_LOCKS_MAX = 65536, /* lock objects of a handle */
     REDLOCK_REQUESTS_MAX = 65536, /* other requests under way, for which there is room beside these */
     REDLOCK_WAIT_LONGEST = -1     /* for wait_ms: 30 days */
 };
@@ -117,7 +117,13 @@ const char *redlock_error_name(enum redlock_error error);
 struct redlock;      /* a connection to one redlockd, made anew when it breaks */
 struct redlock_lock; /* a lock that is asked for, is held, or was lost */
 
-/* A field that is 0 or NULL takes its default. */
+/* Structs of options: set them to zero as a whole, as an initializer of any member does: {.timeout_ms = 2000}. A member
+ * that is 0 or NULL takes its default.
+ *
+ * The size of these structs never changes within one soname. A later version of the library takes a new member from
+ * the end of the reserved space, with 0 for what was before: so a program that was compiled earlier goes on as it did.
+ * A program that uses a newer member with an older library is refused (EINVAL, REDLOCK_ARGUMENT), since reserved
+ * space has to be 0. Structs that the library gives to the program (struct redlock_event) may grow at their end. */
 struct redlock_options {
     const char *client; /* the name of this program in SHOW CLIENTS and SHOW LOCKS, a word; default: none */
     int64_t timeout_ms; /* for connecting and for each answer; default 10,000; at most 30 days */
@@ -131,7 +137,7 @@ struct redlock_options {
     const char *tls_ca;   /* the CAs that may have signed redlockd's certificate */
     const char *tls_cert; /* where redlockd asks for a certificate; the key may stand in the same file */
     const char *tls_key;
-    int64_t reserved[4]; /* 0 */
+    int64_t reserved[4]; /* 0; else the struct is refused */
 };
 
 /* Opens a handle, without connecting: the first blocking call or redlock_process() connects. Returns NULL
@@ -190,7 +196,7 @@ enum redlock_mode {
     REDLOCK_SHARED = 1 /* any number of readers, or one writer */
 };
 
-/* A field that is 0 or NULL takes its default. */
+/* As struct redlock_options. */
 struct redlock_lock_options {
     int64_t ttl_ms;         /* how long the lock lasts if nobody renews it; default: redlockd's default_ttl */
     int64_t wait_ms;        /* how long to wait for it; 0: not at all; REDLOCK_WAIT_LONGEST: 30 days */
@@ -199,7 +205,7 @@ struct redlock_lock_options {
     const char *note;       /* a word that SHOW LOCKS prints; default: none */
     enum redlock_mode mode; /* default: REDLOCK_EXCLUSIVE */
     uint32_t slots;         /* asks for one of so many places, see redlock_slot(); default: none */
-    int64_t reserved[5];    /* 0 */
+    int64_t reserved[5];    /* 0; else the struct is refused */
 };
 
 /* Takes a lock, waiting for it up to wait_ms. name may be several names, as "from,to": all are taken or none, as one lock
@@ -227,6 +233,14 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
  * REDLOCK_ARGUMENT (the lock is still waited for, or already being given back) and REDLOCK_MISUSE: nothing
  * was done. */
 enum redlock_error redlock_unlock(struct redlock_lock *lock);
+
+/* The same for a lock that was lost to the program before its deadline, so that it stops: redlockd counts and logs the
+ * loss, and says why. A redlockd that is older is told nothing. */
+enum redlock_loss {
+    REDLOCK_LOSS_EXPIRED, /* nobody renewed it */
+    REDLOCK_LOSS_CLOCK,   /* a clock stood still, so that its deadline came earlier */
+};
+enum redlock_error redlock_unlock_lost(struct redlock_lock *lock, enum redlock_loss loss);
 
 /* Makes the lock last ttl_ms from now (0: its own TTL again), but never makes it end earlier. A session
  * lock is renewed with this TTL from now on. */
@@ -313,8 +327,8 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
  * rows of WHO. */
 enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user);
 
-/* For operators, as a last resort: takes the name from its holder, who learns of it at the next renewal only and works on
- * until then. redlockd refuses (REDLOCK_DENIED) unless it is configured with allow_break: yes. slot is the one that is
+/* For operators, as a last resort: takes the name from its holder, who learns of it a few round trips later, or at the next
+ * renewal only, and works on until then. redlockd refuses (REDLOCK_DENIED) unless it is configured with allow_break: yes. slot is the one that is
  * meant, -1 without slots. After REDLOCK_OK redlock_error_text() is redlockd's line, which says whose lock it was. */
 enum redlock_error redlock_break(struct redlock *redlock, const char *name, int slot);
 

@@ -7,7 +7,7 @@ BIN     := $(DESTDIR)$(PREFIX)/bin
 all: $(CMD)
 
 $(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(BUILD)/proto/secret.o $(LIB_A)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
 
 objects: $(CMD_OBJ)
 

@@ -52,6 +52,25 @@ bool arg_duration(const char *subcommand, const char *option, const char *text, 
     return true;
 }
 
+/* Seconds as flock(1) takes them, "2" or "0.5"; -1: not that. */
+static int64_t seconds_ms(const char *text)
+{
+    char *end;
+
+    if (strspn(text, "0123456789.") != strlen(text) || !ends_in_digit(text))
+        return -1;
+    double seconds = strtod(text, &end);
+    if (*end || seconds * 1000 > (double)DURATION_MAX_MS)
+        return -1;
+    return (int64_t)(seconds * 1000 + 0.5);
+}
+
+bool arg_wait(const char *subcommand, const char *text, int64_t *ms)
+{
+    *ms = seconds_ms(text);
+    return *ms >= 0 || arg_duration(subcommand, "--wait", text, ms);
+}
+
 bool arg_word(const char *subcommand, const char *option, const char *text)
 {
     if (piece_is_word((struct piece){text, strlen(text)}, REDLOCK_WORD_BYTES))

@@ -48,6 +48,11 @@ subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, 
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 
+static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
 /* ---- redlock_args.c ---- */
 
 /* Says what is wrong and returns CODE_FAILED. */
@@ -55,8 +60,10 @@ int usage(const char *subcommand, const char *format, ...) __attribute__((format
 /* The same for an option that getopt_long() refused; names the option. */
 int usage_option(const char *subcommand, char **argv);
 /* Reads "30s", "250ms", "5m", "1h" or "0". A number without a unit is refused, since it would be seconds to
- * flock(1) and milliseconds to redlockd. This function and the next two return false after usage(). */
+ * flock(1) and milliseconds to redlockd. This function and the next three return false after usage(). */
 bool arg_duration(const char *subcommand, const char *option, const char *text, int64_t *ms);
+/* Reads the value of --wait: the same, and a number without a unit is seconds there, as it is to flock(1). */
+bool arg_wait(const char *subcommand, const char *text, int64_t *ms);
 bool arg_number(const char *subcommand, const char *option, const char *text, int least, int most,
                 int *number);
 /* Whether the protocol takes the text as a word. */

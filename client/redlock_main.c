@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,6 +46,25 @@ static void keep_standard_places(void)
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
+/* Takes -a ADDRESS from before the subcommand, where other commands have it. Returns how many arguments that was, or
+ * -1 after it has said what is wrong. */
+static int leading_address(int argc, char **argv)
+{
+    static const struct option options[] = {{"address", required_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+:a:", options, NULL)) == 'a')
+        if (setenv("REDLOCK_ADDRESS", optarg, 1) < 0)
+            return -1;
+    int taken = optind - 1;
+    if (option == -1) {
+        optind = 0; /* makes getopt(3) begin anew */
+        return taken;
+    }
+    say("%s: only -a ADDRESS may stand before a subcommand; see `redlock --help`", argv[optind - 1]);
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -61,12 +81,14 @@ int main(int argc, char **argv)
     }
     opterr = 0; /* we print the errors */
     keep_standard_places();
-    for (unsigned i = 0; i < SUBCOMMANDS; i++)
+    int taken = leading_address(argc, argv);
+    if (taken < 0)
+        return CODE_FAILED;
+    argc -= taken;
+    argv += taken;
+    for (unsigned i = 0; argc > 1 && i < SUBCOMMANDS; i++)
         if (strcmp(argv[1], subcommands[i].name) == 0)
             return subcommands[i].run(argc - 1, argv + 1);
-    if (argv[1][0] == '-')
-        say("%s: options stand behind a subcommand; see `redlock --help`", argv[1]);
-    else
-        say("%s: no such subcommand; see `redlock --help`", argv[1]);
+    say("%s: no such subcommand; see `redlock --help`", argc > 1 ? argv[1] : "(none)");
     return CODE_FAILED;
 }

@@ -71,7 +71,7 @@ int cmd_ping(int argc, char **argv)
         case 'a': ping.address = optarg; break;
         case 'h': ping_help(); return CODE_OK;
         case 'w':
-            if (!arg_duration("ping", "-w", optarg, &ping.wait_ms))
+            if (!arg_wait("ping", optarg, &ping.wait_ms))
                 return CODE_FAILED;
             break;
         default: return usage_option("ping", argv);

@@ -138,8 +138,8 @@ enum meaning { MEANS_TEXT, MEANS_NUMBER, MEANS_MS };
 
 static enum meaning meaning_of(struct text key)
 {
-    static const char *const times[] = {"for",   "left",      "valid",         "waited", "idle",
-                                        "retry", "uptime_ms", "their_max_ttl", "waiting"};
+    static const char *const times[] = {"for",   "left",      "valid",         "waited",  "idle",
+                                        "retry", "uptime_ms", "their_max_ttl", "waiting", "seen"};
     static const char *const numbers[] = {"session", "fence",  "depth",   "waiters", "position",
                                           "locks",   "waits",  "out",     "rtt_us",  "pending",
                                           "undo",    "errors", "their_n", "slot",    "more"};

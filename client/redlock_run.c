@@ -16,6 +16,7 @@ enum {
     GRACE_MOST_MS = 5000, /* the default is no longer; --grace may be */
     MARGIN_MOST_MS = 1000,
     UNLOCK_MS = 3000,
+    GIVE_UP_MS = 1000,
 };
 
 /* ---- its beginning ---- */
@@ -42,6 +43,7 @@ static bool set_times(struct run *run)
 
     run->span_ms = valid_ms;
     run->until_ms = redlock_until_ms(run->lock); /* before a !CLOCK can change it */
+    run->fence = redlock_fence(run->lock);
     if (run->take.options.max_ms)
         run->max_end_ms = redlock_until_ms(run->lock) - valid_ms + run->take.options.max_ms;
     if (run->grace_ms < 0)
@@ -122,6 +124,19 @@ static int give_back(struct run *run)
     return run->code;
 }
 
+/* The command was ended before the lock's deadline, so the lock is still there, and redlockd would take the end of the
+ * connection for the end of the work. */
+static void give_up(struct run *run)
+{
+    bool clock = run->earlier_ms > CLOCK_MS;
+
+    say("%s: the lock was lost (%s), so %s was ended", run->take.name, run->why, run->argv[0]);
+    if (strcmp(run->why, "expired") != 0)
+        return;
+    redlock_set_timeout(run->redlock, GIVE_UP_MS);
+    (void)redlock_unlock_lost(run->lock, clock ? REDLOCK_LOSS_CLOCK : REDLOCK_LOSS_EXPIRED);
+}
+
 static int finish(struct run *run)
 {
     bool had_terminal = run->foreground && terminal_is_of(&run->terminal, run->pid);
@@ -130,7 +145,7 @@ static int finish(struct run *run)
     terminal_take(&run->terminal, run->pid);
     guard_end(&run->guard);
     if (run->lost)
-        say("%s: the lock was lost (%s), so %s was ended", run->take.name, run->why, run->argv[0]);
+        give_up(run);
     else
         code = give_back(run);
     redlock_close(run->redlock);

@@ -98,11 +98,6 @@ pid_t child_start(char *const argv[], const struct terminal *terminal, bool fore
  *     +---- nobody is left ----+--------------------------+-----------------------------------+--> over */
 enum run_state { RUN_RUNNING, RUN_LINGERING, RUN_ENDING, RUN_KILLING, RUN_OVER };
 
-static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms < b_ms ? a_ms : b_ms;
-}
-
 struct run {
     struct take take;
     const char *address;
@@ -118,7 +113,8 @@ struct run {
     struct guard guard;
     int64_t guarded_ms; /* the kill_ms that the guard knows; 0: none */
     int64_t until_ms;   /* the deadline as we saw it last */
-    bool earlier;       /* the last change of the deadline made it earlier */
+    uint64_t fence;     /* the fence at that time */
+    int64_t earlier_ms; /* by so much the deadline has become earlier since it was told last */
     struct terminal terminal;
     bool foreground; /* the command is to have the terminal whenever we have it */
     pid_t pid;       /* the command and its group; waited for last, so that nobody else gets the number */
@@ -136,6 +132,8 @@ struct run {
     int64_t killing_ms; /* KILLING: when it began */
     bool told;          /* we have said that some processes cannot be killed */
 };
+
+enum { CLOCK_MS = 50 }; /* from there on redlockd takes a clock for one that stood still */
 
 /* Watches until the command and all of its family are gone. */
 void run_watch(struct run *run);

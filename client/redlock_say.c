@@ -43,7 +43,7 @@ const char *duration_text(int64_t ms, char *out)
     return out;
 }
 
-#define SHOW_LOCKS "`redlock show locks` on the host that holds it says who"
+#define WHO "`redlock who %s` says who"
 
 static const struct rule {
     enum redlock_error error;
@@ -51,8 +51,8 @@ static const struct rule {
     const char *what; /* the event; redlockd's text for people follows if there is one */
     const char *hint; /* what to do */
 } rules[] = {
-    {REDLOCK_BUSY, CODE_BUSY, "another has it", SHOW_LOCKS},
-    {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", SHOW_LOCKS},
+    {REDLOCK_BUSY, CODE_BUSY, "another has it", WHO},
+    {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", WHO},
     {REDLOCK_NOQUORUM, CODE_NOQUORUM, "too few masters answered", "`redlock show nodes` says why"},
     {REDLOCK_NOTHELD, CODE_LOST, "this token does not hold it",
      "the lock has ended, or has a new token since it was resumed (see $REDLOCK_TOKEN in redlock(1))"},
@@ -113,14 +113,29 @@ int error_code(enum redlock_error error)
     return (int)rule_of(error).code;
 }
 
+/* What to do. Nothing is added where libredlock's own text says that, as it does about TLS. */
+static void hint_of(const struct rule *rule, const char *text, const char *name, char *out, size_t size)
+{
+    bool said = rule->error == REDLOCK_CONNECT && (strstr(text, "REDLOCK_") || strstr(text, "tls:host:port"));
+
+    if (rule->error == REDLOCK_DENIED && strstr(text, "allow_break"))
+        (void)snprintf(out, size, "see allow_break in redlockd.yaml(5)");
+    else if (strcmp(rule->hint, WHO) == 0)
+        (void)snprintf(out, size, WHO, name ? name : "NAME");
+    else
+        (void)snprintf(out, size, "%s", said ? "" : rule->hint);
+}
+
 int say_result(enum redlock_error error, const char *told, const char *name)
 {
     const char *text = text_for_people(told);
     struct rule rule = rule_of(error);
+    char hint[1280];
 
+    hint_of(&rule, text, name, hint, sizeof hint);
     if (error == REDLOCK_NOQUORUM && is_quarantine(told))
         rule.what = "too few masters may vote yet";
     say("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what, rule.what[0] && text[0] ? ": " : "",
-        text, rule.hint[0] ? "; " : "", rule.hint);
+        text, hint[0] ? "; " : "", hint);
     return (int)rule.code;
 }

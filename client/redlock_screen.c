@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,34 @@ void screen_measure(struct screen *screen)
     screen->height = size.ws_row ? size.ws_row : 24;
 }
 
+/* In the background, where timeout(1) puts its command, this stops the process (SIGTTOU). Signals that are to end it
+ * are let in meanwhile, since nobody would read them from the descriptor. */
+static void set_from_background(const struct termios *termios)
+{
+    sigset_t ends, before;
+
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGHUP);
+    (void)sigaddset(&ends, SIGQUIT);
+    (void)sigprocmask(SIG_UNBLOCK, &ends, &before);
+    (void)tcsetattr(STDIN_FILENO, TCSADRAIN, termios);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Does not stop the process, which is about to end. */
+static void set_at_the_end(const struct termios *termios)
+{
+    sigset_t stop, before;
+
+    (void)sigemptyset(&stop);
+    (void)sigaddset(&stop, SIGTTOU);
+    (void)sigprocmask(SIG_BLOCK, &stop, &before);
+    (void)tcsetattr(STDIN_FILENO, TCSADRAIN, termios);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void screen_open(struct screen *screen)
 {
     struct termios raw;
@@ -48,7 +77,7 @@ void screen_open(struct screen *screen)
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* not ISIG: ^C and ^Z stay signals */
         raw.c_cc[VMIN] = 1;
         raw.c_cc[VTIME] = 0;
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+        set_from_background(&raw);
     }
     screen->open = true;
     (void)screen_put(SCREEN_BEGIN, sizeof SCREEN_BEGIN - 1);
@@ -62,7 +91,7 @@ void screen_close(struct screen *screen)
     screen->open = false;
     (void)screen_put(SCREEN_END, sizeof SCREEN_END - 1);
     if (screen->keys)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
+        set_at_the_end(&screen->before);
 }
 
 /* No LF follows the last line, since it would scroll the first one away. */

@@ -156,7 +156,8 @@ static void help_verb(enum verb verb)
     };
 
     (void)printf("usage: redlock %s [-q]%s [-a address] [NAME [TOKEN]]\n\n%s\n"
-                 "NAME and TOKEN are $REDLOCK_NAME and $REDLOCK_TOKEN unless they are given.\n\n",
+                 "NAME and TOKEN are $REDLOCK_NAME and $REDLOCK_TOKEN unless they are given.\n"
+                 "TOKEN - is read from standard input: arguments can be seen by others.\n\n",
                  verb_names[verb], verb == VERB_EXTEND ? " [-t ttl]" : "", what[verb]);
     if (verb == VERB_EXTEND)
         (void)puts("  -t, --ttl TIME         how long it lasts from now on (30s, 5m)");
@@ -217,6 +218,15 @@ static int ask_about(const struct asking *asking)
     return code;
 }
 
+/* A token in the arguments can be seen by every user of this host, by ps(1). */
+static const char *token_read(char *out, int size)
+{
+    if (!fgets(out, size, stdin))
+        return NULL;
+    out[strcspn(out, "\r\n")] = '\0';
+    return *out ? out : NULL;
+}
+
 static int verb_main(enum verb verb, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -227,6 +237,7 @@ static int verb_main(enum verb verb, int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     const char *subcommand = verb_names[verb];
+    static char token[128];
     struct asking asking = {.verb = verb, .name = getenv("REDLOCK_NAME"), .token = getenv("REDLOCK_TOKEN")};
     int option;
 
@@ -249,6 +260,8 @@ static int verb_main(enum verb verb, int argc, char **argv)
         asking.name = argv[optind++];
     if (optind < argc)
         asking.token = argv[optind];
+    if (asking.token && strcmp(asking.token, "-") == 0 && !(asking.token = token_read(token, sizeof token)))
+        return usage(subcommand, "TOKEN is -, but standard input has no line with one");
     if (!asking.name || !asking.token)
         return usage(subcommand,
                      "NAME and TOKEN are needed: give them, or set REDLOCK_NAME and REDLOCK_TOKEN "

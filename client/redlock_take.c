@@ -1,5 +1,6 @@
 /* Asking for a lock while signals are watched. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -12,8 +13,10 @@ const int take_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
 struct taking {
     const struct take *take;
-    struct redlock_lock *lock;
+    struct redlock_lock *lock; /* NULL: redlockd was not there, and the LOCK is asked for anew when it is */
     struct waiting waiting;
+    int64_t until_ms; /* when the time of --wait is over; 0: no time was given */
+    bool is_there;    /* redlockd has answered meanwhile */
     bool over;
     enum redlock_error error;
     char text[2048]; /* a copy, since the handle's text may be that of another request by now */
@@ -24,13 +27,49 @@ static void take_heard(struct redlock *redlock, const struct redlock_event *even
     struct taking *taking = user;
 
     (void)redlock;
-    if (event->kind != REDLOCK_ON_LOCK || event->lock != taking->lock) {
+    if (event->kind != REDLOCK_ON_LOCK || !taking->lock || event->lock != taking->lock) {
+        taking->is_there |= event->kind == REDLOCK_ON_UP;
         waiting_heard(&taking->waiting, event);
         return;
     }
-    taking->over = true;
     taking->error = event->error;
     (void)snprintf(taking->text, sizeof taking->text, "%s", event->text);
+    if (event->error == REDLOCK_CONNECT && boot_ms() < taking->until_ms)
+        taking->lock = NULL; /* libredlock goes on dialing */
+    else
+        taking->over = true;
+}
+
+/* Asks anew when redlockd is there, with what is left of the wait. */
+static void take_anew(struct redlock *redlock, struct taking *taking)
+{
+    int64_t left_ms = taking->until_ms - boot_ms();
+    struct redlock_lock_options options = taking->take->options;
+
+    if (taking->lock || taking->over)
+        return;
+    if (left_ms <= 0) {
+        taking->over = true;
+    } else if (taking->is_there) {
+        taking->is_there = false;
+        options.wait_ms = left_ms;
+        taking->lock = redlock_lock_begin(redlock, taking->take->name, &options);
+        if (taking->lock)
+            return;
+        taking->over = true;
+        taking->error = redlock_error(redlock);
+        (void)snprintf(taking->text, sizeof taking->text, "%s", redlock_error_text(redlock));
+    }
+}
+
+static int take_timeout_ms(const struct taking *taking, int timeout_ms)
+{
+    int waiting_ms = waiting_timeout_ms(&taking->waiting, timeout_ms);
+    int64_t left_ms = taking->until_ms - boot_ms();
+
+    if (taking->lock || (waiting_ms >= 0 && waiting_ms < left_ms))
+        return waiting_ms;
+    return left_ms > 0 ? (int)earlier_ms(left_ms, INT_MAX) : 0;
 }
 
 /* If nothing were printed, eval would succeed. */
@@ -58,7 +97,7 @@ static int take_look_at_signals(int fd, struct taking *taking, int before)
 
     if (!number)
         return before;
-    if (before)
+    if (before || !taking->lock)
         end_by(taking->take, number);
     redlock_cancel(taking->lock);
     return number;
@@ -71,8 +110,9 @@ static int wait_for(struct redlock *redlock, struct taking *taking, int signals)
     while (!taking->over) {
         struct pollfd fds[] = {{.fd = redlock_fd(redlock), .events = redlock_events(redlock)},
                                {.fd = signals, .events = POLLIN}};
-        (void)poll(fds, 2, waiting_timeout_ms(&taking->waiting, redlock_timeout_ms(redlock)));
+        (void)poll(fds, 2, take_timeout_ms(taking, redlock_timeout_ms(redlock)));
         (void)redlock_process(redlock);
+        take_anew(redlock, taking);
         if (taking->over)
             break;
         waiting_turn(&taking->waiting, redlock);
@@ -103,6 +143,8 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
         *code = say_error(redlock, take->name);
         return NULL;
     }
+    if (take->options.wait_ms > 0)
+        taking.until_ms = boot_ms() + take->options.wait_ms;
     waiting_begin(&taking.waiting, take);
     redlock_set_callback(redlock, take_heard, &taking);
     int signal = wait_for(redlock, &taking, signals);
@@ -139,7 +181,7 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
     case 'q': take->quiet = true; return 1;
     case 'v': take->verbose = true; return 1;
     case 't': return arg_duration(subcommand, "--ttl", value, &take->options.ttl_ms) ? 1 : -1;
-    case 'w': return arg_duration(subcommand, "--wait", value, &take->options.wait_ms) ? 1 : -1;
+    case 'w': return arg_wait(subcommand, value, &take->options.wait_ms) ? 1 : -1;
     case 'E':
         return arg_number(subcommand, "--conflict-exit-code", value, 0, 255, &take->conflict_code) ? 1 : -1;
     case 'S': take->options.mode = REDLOCK_SHARED; return 1;

@@ -101,7 +101,7 @@ static void explain(struct waiting *waiting, enum reason reason, const char *tex
 
 void waiting_heard(struct waiting *waiting, const struct redlock_event *event)
 {
-    char text[256];
+    char text[256], who[1280];
 
     if (waiting->look_ms == INT64_MAX)
         return;
@@ -116,11 +116,11 @@ void waiting_heard(struct waiting *waiting, const struct redlock_event *event)
     waiting->request = 0;
     if (event->error || waiting->rows.failed || waiting->rows.count == 0)
         return;
+    (void)snprintf(who, sizeof who, "another has it; `redlock who %s` says who", waiting->name);
     if (waiting_for_masters(&waiting->rows, text, sizeof text))
         explain(waiting, REASON_MASTERS, text);
     else
-        explain(waiting, REASON_HOLDER,
-                "another has it; `redlock show locks` on the host that holds it says who");
+        explain(waiting, REASON_HOLDER, who);
 }
 
 void waiting_end(struct waiting *waiting)

@@ -128,11 +128,25 @@ static void begin_losing(struct run *run, int64_t now_ms, int64_t until_ms)
 
     lose(run, is_max ? "max" : "expired");
     const char *why = is_max ? "--max is over" : "nobody renews the lock";
-    if (run->earlier)
+    if (run->earlier_ms > CLOCK_MS)
         why = "a clock stood still (redlockd's or this host's), so the lock ends earlier";
     say("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name, why,
         duration_text(until_ms - now_ms, left), run->argv[0]);
     begin_ending(run, until_ms - run->margin_ms);
+}
+
+/* A renewal, also one by RESUME, tells a new deadline, which may be a little earlier than the one before without any
+ * clock that stood still. */
+static void follow_deadline(struct run *run, int64_t until_ms)
+{
+    uint64_t fence = redlock_fence(run->lock);
+
+    if (until_ms > run->until_ms || fence != run->fence)
+        run->earlier_ms = 0;
+    else
+        run->earlier_ms += run->until_ms - until_ms;
+    run->until_ms = until_ms;
+    run->fence = fence;
 }
 
 static void look_at_clock(struct run *run)
@@ -141,9 +155,7 @@ static void look_at_clock(struct run *run)
 
     if (run->state >= RUN_KILLING)
         return;
-    if (until_ms != run->until_ms)
-        run->earlier = until_ms < run->until_ms;
-    run->until_ms = until_ms;
+    follow_deadline(run, until_ms);
     if (until_ms <= 0 || now_ms >= until_ms - run->margin_ms) {
         lose(run, "expired");
         begin_killing(run);

@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LOG_LINE_BYTES = 2048 };
+enum { LOG_LINE_BYTES = 2048, TIME_BYTES = 48 };
 _Static_assert(LOG_LINE_BYTES <= PIPE_BUF, "a line is written whole, or not at all");
 
 static enum log_level shown_up_to = LOG_LEVEL_INFO;
@@ -51,21 +53,43 @@ static void line_write(const char *line, size_t len)
     }
 }
 
+/* The journal adds the time, and takes the priority from the beginning of the line. */
+enum reader { READER_TERMINAL, READER_JOURNAL, READER_FILE };
+
+static enum reader stderr_reader(void)
+{
+    struct stat stat;
+    if (fstat(STDERR_FILENO, &stat) == 0 && S_ISREG(stat.st_mode))
+        return READER_FILE;
+    return isatty(STDERR_FILENO) ? READER_TERMINAL : READER_JOURNAL;
+}
+
+static const char *time_text(char out[TIME_BYTES])
+{
+    struct timespec now = {0};
+    struct tm utc = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t len = strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(out + len, TIME_BYTES - len, ".%03dZ", (int)(now.tv_nsec / 1000000 % 1000));
+    return out;
+}
+
 static void __attribute__((format(printf, 3, 0)))
 log_line(enum log_level level, const char *event, const char *fmt, va_list args)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
     static const int priorities[] = {3, 4, 6, 7}; /* sd-daemon(3) */
-    static int terminal = -1;
+    char time[TIME_BYTES];
     if (level > shown_up_to)
         return;
     int saved_errno = errno;
-    if (terminal < 0)
-        terminal = isatty(STDERR_FILENO);
-
     char line[LOG_LINE_BYTES];
     int len = 0;
-    if (!terminal)
+    enum reader reader = stderr_reader();
+    if (reader == READER_FILE)
+        len = snprintf(line, sizeof line, "%s ", time_text(time));
+    else if (reader == READER_JOURNAL)
         len = snprintf(line, sizeof line, "<%d>", priorities[level]);
     len += snprintf(line + len, sizeof line - (size_t)len, "level=%s event=%.64s ", names[level], event);
     int more = vsnprintf(line + len, sizeof line - (size_t)len, fmt, args);

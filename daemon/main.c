@@ -1,6 +1,7 @@
 /* redlockd: options, signals, and the order of start and end. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "daemon/acl.h"
 #include "daemon/conf/conf.h"
+#include "daemon/conf/conf_set.h"
 #include "daemon/dev.h"
 #include "daemon/http/http.h"
 #include "daemon/log.h"
@@ -190,10 +192,10 @@ static bool signals_watch(struct daemon *d)
 static void acl_log(const struct conf *conf)
 {
     char line[ACL_BYTES];
-    log_info("acl",
-             "what=\"for redis-cli on each master: the rights that redlockd needs, with a password in place "
-             "of ...\" : %s",
-             acl_line(line, conf));
+    log_debug("acl",
+              "what=\"for redis-cli on each master: the rights that redlockd needs, with a password in place "
+              "of ...\" : %s",
+              acl_line(line, conf));
 }
 
 static int daemon_run(struct daemon *d)
@@ -229,6 +231,16 @@ static void keep_little(void)
 #endif
 }
 
+/* The names are those that all daemons must have for the masters. */
+static void check_print(const struct conf *conf, const char *file)
+{
+    static char names[CONF_SET_BYTES];
+    conf_set_names(conf, ' ', names);
+    char acl[ACL_BYTES];
+    printf("%s: no errors\nmasters: %s (set %016" PRIx64 ")\nacl: %s\n", file, names, conf_set_hash(conf),
+           acl_line(acl, conf));
+}
+
 int main(int argc, char **argv)
 {
     static struct conf conf; /* large, and borrowed by everything; reload() alone changes it in the loop */
@@ -254,7 +266,7 @@ int main(int argc, char **argv)
     if (o.print)
         conf_print(&conf, stdout);
     if (o.check)
-        printf("%s: no errors\n", d.file);
+        check_print(&conf, d.file);
     if (o.print || o.check)
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 

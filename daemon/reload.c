@@ -76,6 +76,12 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
     struct tally tally = {0};
     log_escape(shown, sizeof shown, path, strlen(path));
     int faults = read_again(&fresh, path);
+    bool restricted = conf->users != NULL;
+    if (faults == 0 && conf_loses_users(conf, &fresh)) {
+        log_error("conf", "why=\"users: missing, so everybody could do everything; was the file cut off?\" "
+                          "hint=\"write users: off if that is meant\"");
+        faults++;
+    }
     if (faults > 0) {
         log_error("reload",
                   "file=%s errors=%d why=\"nothing was changed\" hint=\"correct the file (redlockd "
@@ -86,6 +92,8 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
             fresh.max_clients = conf->max_clients;
         conf_update(conf, &fresh, log_change, &tally);
         log_set_level(conf->log_level);
+        if (restricted && !conf->users)
+            log_warn("conf", "why=\"users: off: whoever reaches this daemon may do everything from now on\"");
         log_info("reload", "file=%s changed=%u left=%u", shown, tally.taken, tally.left);
     }
     conf_clear(&fresh);

@@ -27,11 +27,14 @@ enum { GROUP_WORD = 16 /* with its NUL */ };
 /* The agreement of the daemons as a master keeps it, at <prefix>,group (see proto/group.h):
  *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote>
  * In a value that was read, each number is above 0 and no time is beyond GROUP_MAX_MS.
- * Words for by and why may follow from=. */
+ * Words for by, why, set and back may follow from=. */
 struct group {
     uint32_t masters;
     int64_t max_ttl_ms;
     int64_t from_ms;
+    int64_t
+        back_ms;  /* the master's TIME when from= lay too far ahead, since its clock was set back; 0: never */
+    uint64_t set; /* the hash of the names of all masters; 0: not said */
     char run_id[RUN_ID_HEX];
     char by[GROUP_WORD];  /* the daemon that keeps the master out; "": none does */
     char why[GROUP_WORD]; /* why that daemon keeps it out; "": not said */
@@ -41,12 +44,17 @@ struct group {
  * CLIENT_ID        CLIENT ID                                       NUMBER
  * INFO             INFO                                            INFO
  * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
+ * TRY              script: what scripts for locks call, tried on     YES, NO (number: enum lacking)
+ *                  <prefix>,try:<id of to>
  * TIME             TIME                                            NUMBER: its wall clock in ms, 1000 or
  *                                                                  more, up to CLOCK_MAX_MS
- * GROUP            GET <prefix>,group                              GROUP, NO (absent), UNREADABLE
+ * GROUP            GETEX <prefix>,group                            GROUP, NO (absent), UNREADABLE
  * PROBE            GETEX <prefix>,group PX <number>                as GROUP
- * GROUP_SET        SET <prefix>,group <group> XX PX <number>       YES, NO (it is gone)
- * GROUP_NEW        SET <prefix>,group <group> NX PX <number>       YES, NO
+ * GROUP_SET        script: writes group, if there is one of the    YES, NO (it is gone, or another group's)
+ *                  same N, max_ttl and set: keeps the later
+ *                  from of the same run, and lives for
+ *                  <number> ms; a full quarantine has waited_ms
+ * GROUP_NEW        the same, if there is none                      YES, NO
  * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
  * HEAL             SET <prefix><name> <token> NX PXAT <number>     YES, NO
  * GET              GET <prefix><name>                              TOKEN (of its holder), NO (absent)
@@ -61,6 +69,8 @@ struct group {
  *                  come waited_ms sooner; the daemon that set      the key has left, in ms; 0: none), NO
  *                  the key is told. A writer leaves a mark         (no key; with shared set, also: only
  *                  where it finds readers                          readers, and no mark in the way)
+ * LETTER           PUBLISH <prefix>,wake:<id of the token>         YES (it is heard), NO
+ *                  "g <name>": somebody else ended that lock
  * LOOK             script: which of the slots of a name have     LOOKED
  *                  a key, and how many slots other daemons
  *                  say it has; if to is not zero, to joins the
@@ -76,11 +86,17 @@ struct group {
  *                  with has_other the other one; if to is not      how long the woken one had waited, in
  *                  zero, then wake the first of the queue but      ms), UNHEARD
  *                  to, which goes to its end if stays is set,
- *                  and leaves it otherwise
+ *                  and leaves it otherwise; another daemon whose
+ *                  token it is gets a letter
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
- *                  token and the TTL becomes longer; up to 64      in ms; NO (not ours)
+ *                  token and the TTL becomes longer; if the TTL    in ms; NO (not ours)
+ *                  is above most_ms, it becomes that. Up to 64
  *                  EXTENDs in a row to the same masters become
  *                  one command
+ * CUT              script: PEXPIRE <number> if a daemon made the   NUMBER: how many it cut
+ *                  value, which is no mark, and the TTL is above
+ *                  that; the same for each name of a list, or
+ *                  each slot
  * CHECK            script: PTTL if the value is the token          as EXTEND
  * MOVE             script: if the value is the token, or with      YES, NO (not ours)
  *                  has_other the other one, set to in its
@@ -99,15 +115,35 @@ struct group {
  * HEAL_ALL         all of them as SET or HEAL would                more of them: the first)
  * ZADD_ALL         ZADD <prefix>,fences GT CH with all buckets     NUMBER: so many became higher
  * ZSCORE_ALL       script: the highest score of the buckets        NUMBER (0: none)
- * RELEASE_ALL      script: delete each whose value is the token    YES, NO (none was ours)
+ * RELEASE_ALL      script: delete each whose value is the token;   YES, NO (none was ours)
+ *                  if to is not zero, another daemon whose token
+ *                  it is gets a letter
  * EXTEND_ALL,      script: if all values are the token, as EXTEND  NUMBER: the shortest TTL; NO
  * CHECK_ALL        and CHECK
  * MOVE_ALL         script: if all values are the token, as MOVE    YES, NO
  * any command                                                      ERROR; for the scripts also NOT_RUN */
+/* What a master lacks, as TRY found; EVALSHA as its error says. */
+enum lacking {
+    LACKING_NOTHING,
+    LACKING_SET,
+    LACKING_PEXPIRE,
+    LACKING_PTTL,
+    LACKING_KEEPTTL,
+    LACKING_GET,
+    LACKING_DEL,
+    LACKING_EVALSHA,
+    LACKING_GETEX, /* or another command of the handshake or the probe: */
+    LACKING_TIME,
+    LACKING_INFO,
+    LACKING_CLIENT_ID,
+};
+enum { LACKINGS = LACKING_CLIENT_ID + 1 };
+
 enum command_verb {
     COMMAND_CLIENT_ID,
     COMMAND_INFO,
     COMMAND_KILL,
+    COMMAND_TRY,
     COMMAND_TIME,
     COMMAND_GROUP,
     COMMAND_PROBE,
@@ -119,6 +155,7 @@ enum command_verb {
     COMMAND_ZADD,
     COMMAND_ZSCORE,
     COMMAND_DEQUEUE,
+    COMMAND_LETTER,
     COMMAND_ENQUEUE,
     COMMAND_LOOK,
     COMMAND_PASS,
@@ -131,6 +168,7 @@ enum command_verb {
     COMMAND_SHARE_AT,
     COMMAND_ALONG,
     COMMAND_DOWN,
+    COMMAND_CUT,
     COMMAND_SET_ALL,
     COMMAND_HEAL_ALL,
     COMMAND_ZADD_ALL,
@@ -173,12 +211,13 @@ struct command {
     /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
     uint64_t number;
-    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK */
+    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK; GROUP_SET, GROUP_NEW: see above */
+    uint64_t most_ms;   /* EXTEND, EXTEND_ALL: no longer TTL is left; 0: any */
     bool stays;         /* RELEASE */
     bool shared;        /* ENQUEUE: the head is a reader */
     bool has_other;     /* RELEASE, MOVE, DOWN */
     bool has_third;     /* RELEASE: beside other, the value may be a third one */
-    uint16_t slots;     /* LOOK: how many the name has */
+    uint16_t slots;     /* LOOK, CUT: how many the name has */
     struct token token;
     struct token to; /* MOVE, SETTLE, DOWN: the new one; others that have it: this daemon */
     struct name name;
@@ -232,6 +271,7 @@ struct master_info {
 /* The slots of a name as a master has them. */
 struct slots_seen {
     uint16_t slots;               /* how many the name has, as the first daemon said it; 0: not readable */
+    uint64_t longest_ms;          /* the TTL of the slot whose key ends last; 0: none is told */
     bool heard;                   /* the daemons of all slots with a key heard that somebody waits */
     uint8_t taken[SLOTS_MAX / 8]; /* bit i % 8 of byte i / 8: slot i has a key */
 };
@@ -240,7 +280,7 @@ struct slots_seen {
 struct vote {
     enum vote_kind kind;
     enum vote_error error; /* VOTE_ERROR, VOTE_UNHEARD */
-    uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD */
+    uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD; VOTE_UNREADABLE: its version, or 0 */
     bool marked;           /* ENQUEUE: a writer's mark was left */
     union {
         struct master_info info; /* VOTE_INFO */

@@ -2,8 +2,9 @@
  *
  *     5f0c93aa -> at=1732200000000 host=web1 version=0.1.0 since=2026-11-22T14:03:05Z listen=10.0.0.9:7335
  *
- * at is the master's own time. Each daemon writes itself there every 10 s, by a script that also drops what is
- * older than a minute, on one page of the hash, and answers with the rest of that page:
+ * at is the master's own time. Each daemon writes itself there every 10 s, by a script. With a page of the hash, which
+ * a daemon reads once a minute, or page by page where somebody asks for the list, the script also drops what is older
+ * than a minute on that page, and answers with the rest of it:
  *
  *     ok 0                      or full: there is no room for this daemon; and where the next page begins, 0: at
  *     5f0c93aa 120 host=...     the first one. An entry a line: its id, its age in ms, its words.
@@ -18,7 +19,7 @@
 
 enum {
     DAEMONS_ID_HEX = 2 * TOKEN_ID_BYTES,
-    DAEMONS_MAX = 1024,      /* in the hash */
+    DAEMONS_MAX = 16384,     /* in the hash; the script has the same number */
     DAEMONS_KEEP_MS = 60000, /* age from which on an entry counts no more; the script has the same number */
     DAEMONS_ENTRIES = 512,   /* a page has so many at most, whatever a master says */
     DAEMONS_WORDS_BYTES = 4 * (WORD_BYTES + 16),

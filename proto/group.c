@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* GROUP_MAX_MS has so many */ };
+enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* GROUP_MAX_MS has so many */, SET_HEX = 16 };
 
 struct rest {
     const char *at, *end;
@@ -20,6 +20,10 @@ size_t group_text(char out[GROUP_BYTES], const struct group *group)
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " by=%s", group->by);
     if (group->why[0] != '\0')
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " why=%s", group->why);
+    if (group->set != 0)
+        len += snprintf(out + len, GROUP_BYTES - (size_t)len, " set=%016" PRIx64, group->set);
+    if (group->back_ms != 0)
+        len += snprintf(out + len, GROUP_BYTES - (size_t)len, " back=%" PRId64, group->back_ms);
     assert(len > 0 && len < GROUP_BYTES);
     return (size_t)len;
 }
@@ -67,14 +71,42 @@ static bool is_hex(const char *text, size_t len)
     return true;
 }
 
-/* Takes by= and why=. A later version may write longer words than this one can hold: these are left out. */
+static bool is_key(const char *key, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(key, word, len) == 0;
+}
+
+/* 16 digits in hex; 0: it is something else. */
+static uint64_t set_of(const char *text, size_t len)
+{
+    uint64_t set = 0;
+    if (len != SET_HEX || !is_hex(text, len))
+        return 0;
+    for (size_t i = 0; i < len; i++)
+        set = set << 4 | (uint64_t)(text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10);
+    return set;
+}
+
+static int64_t back_of(const char *text, const char *end)
+{
+    struct rest rest = {text, end};
+    int64_t back_ms;
+    return take_number(&rest, MS_DIGITS, &back_ms) && rest.at == end ? back_ms : 0;
+}
+
+/* Takes by=, why=, set= and back=. A later version may write longer words than this one can hold: these are left
+ * out. */
 static void know_word(struct group *group, const char *key, const char *equals, const char *end)
 {
     size_t key_len = (size_t)(equals - key), len = (size_t)(end - equals - 1);
     char *to = NULL;
-    if (key_len == 2 && memcmp(key, "by", 2) == 0)
+    if (is_key(key, key_len, "set"))
+        group->set = set_of(equals + 1, len);
+    else if (is_key(key, key_len, "back"))
+        group->back_ms = back_of(equals + 1, end);
+    else if (is_key(key, key_len, "by"))
         to = group->by;
-    else if (key_len == 3 && memcmp(key, "why", 3) == 0)
+    else if (is_key(key, key_len, "why"))
         to = group->why;
     if (to == NULL || len >= GROUP_WORD || (to == group->by && !is_hex(equals + 1, len)))
         return;
@@ -112,6 +144,8 @@ bool group_parse(const char *text, size_t len, struct group *group)
         return false;
     group->masters = (uint32_t)masters;
     group->by[0] = group->why[0] = '\0';
+    group->set = 0;
+    group->back_ms = 0;
     while (rest.at < rest.end) {
         if (!take_word(&rest, group))
             return false;

@@ -159,6 +159,19 @@ static enum line_result line_set_events(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
+static enum line_result line_set_lost(struct parse *p, struct piece value)
+{
+    static const enum lost_reason reasons[] = {LOST_EXPIRED, LOST_CLOCK, LOST_GONE};
+
+    for (size_t i = 0; i < COUNT(reasons); i++)
+        if (piece_is(value, line_lost_word(reasons[i]))) {
+            p->request->has_lost = true;
+            p->request->lost = (uint8_t)reasons[i];
+            return LINE_REQUEST;
+        }
+    return bad_value(p, OPTION_LOST, value, "write expired, clock or gone");
+}
+
 static enum line_result line_set_option(struct parse *p, enum option option, struct piece value)
 {
     switch (option) {
@@ -173,6 +186,7 @@ static enum line_result line_set_option(struct parse *p, enum option option, str
     case OPTION_SLOTS: return line_set_slots(p, value);
     case OPTION_SLOT: return line_set_slot(p, value);
     case OPTION_EVENTS: return line_set_events(p, value);
+    case OPTION_LOST: return line_set_lost(p, value);
     case OPTIONS: break;
     }
     assert(0 && "an option without its case");

@@ -322,6 +322,7 @@ static char *line_put_text(char *out, const struct reply *reply)
                         "and LOCK anew");
     case TEXT_NO_SLOTS: return line_put(out, " : it is in use without slots=, and so are all its locks");
     case TEXT_LIST_OF_SLOTS: return line_put(out, " : one of these names is in use with slots=");
+    case TEXT_LIST_ALONE: return line_put(out, " : slots= is for one name, not for several at once");
     case TEXT_SLOT_ALONE: return line_put(out, " : mode=shared is for one name without slots=");
     case TEXT_ENTERED_TWICE:
         return line_put(out, " : it was entered more than once, and each of these holders may write: UNLOCK "
@@ -374,7 +375,7 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = line_put_unsigned(line_put(at, " session="), session);
     at = line_put_signed(line_put(at, " now="), now_ms);
     at = line_put_signed(line_put(at, " behind="), behind_ms);
-    return line_put_end(out, at);
+    return line_put_end(out, line_put(at, " features=lost"));
 }
 
 size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words)
@@ -407,7 +408,7 @@ const char *line_lost_word(enum lost_reason reason)
     static const char *const words[] = {
         [LOST_EXPIRED] = "expired",   [LOST_MAX] = "max",       [LOST_GONE] = "gone",
         [LOST_RELEASED] = "released", [LOST_MOVED] = "moved",   [LOST_CLOSED] = "closed",
-        [LOST_DRAIN] = "drain",       [LOST_DENIED] = "denied",
+        [LOST_DRAIN] = "drain",       [LOST_DENIED] = "denied", [LOST_CLOCK] = "clock",
     };
 
     assert((size_t)reason < sizeof words / sizeof words[0]);

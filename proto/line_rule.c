@@ -10,7 +10,7 @@
 static const char *const option_keys[OPTIONS] = {
     [OPTION_TTL] = "ttl",   [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",       [OPTION_HOLD] = "hold",
     [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
-    [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events",
+    [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events", [OPTION_LOST] = "lost",
 };
 
 #define TTL    OPTION_BIT(OPTION_TTL)
@@ -24,6 +24,7 @@ static const char *const option_keys[OPTIONS] = {
 #define SLOT   OPTION_BIT(OPTION_SLOT)
 #define CLIENT OPTION_BIT(OPTION_CLIENT)
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
+#define LOST   OPTION_BIT(OPTION_LOST)
 
 static const struct verb_rule verbs[] = {
     [VERB_LOCK] =
@@ -44,9 +45,11 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_UNLOCK,
             .word = "UNLOCK",
             .argument = ARGUMENT_NAMES,
-            .takes = TOKEN,
+            .takes = TOKEN | LOST,
             .example = "UNLOCK job",
-            .help = "UNLOCK <name> [token=<token>] : gives it back",
+            .help =
+                "UNLOCK <name> [token=<token>] [lost=expired|clock|gone] : gives it back; lost= says that it "
+                "was lost to you, and why",
         },
     [VERB_EXTEND] =
         {

@@ -26,6 +26,7 @@ enum option {
     OPTION_SLOT,
     OPTION_CLIENT,
     OPTION_EVENTS,
+    OPTION_LOST,
     OPTIONS, /* how many */
 };
 

@@ -22,11 +22,10 @@ enum {
     TAG_BYTES = 16,   /* longest tag */
     TOKEN_BYTES = 20, /* written as 40 hex */
     TOKEN_HEX = 2 * TOKEN_BYTES,
-    TOKEN_ID_BYTES = 4,     /* the daemon that made the token (see daemon/coordinator/base/token.h) */
-    TOKEN_RANDOM_AT = 7,    /* where its random bytes begin ... */
-    TOKEN_RANDOM_BYTES = 9, /* ... and how many there are */
-    TOKEN_SHOWN_AT = 2 * TOKEN_RANDOM_AT, /* logs and SHOW tell so many hex digits from here on */
-    TOKEN_SHOWN = 6,
+    TOKEN_ID_BYTES = 4,       /* the daemon that made the token (see daemon/coordinator/base/token.h) */
+    TOKEN_RANDOM_AT = 7,      /* where its random bytes begin ... */
+    TOKEN_RANDOM_BYTES = 9,   /* ... and how many there are */
+    TOKEN_SHOWN = 6,          /* how many digits logs and SHOW tell (proto/shown.h) */
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
     MASTERS = 15,             /* at most so many can be configured */
@@ -73,6 +72,13 @@ enum verb {
 };
 enum { VERB_COUNT = VERB_BREAK + 1 };
 
+/* Whether a request may be put to the masters now, or is held back for a while. */
+enum admission {
+    ADMISSION_NOW,
+    ADMISSION_PEER,    /* the peer's requests take up its share of the masters: others may go on */
+    ADMISSION_MASTERS, /* fewer than Q masters have room for more commands: nobody may */
+};
+
 enum hold_kind {
     HOLD_SESSION, /* belongs to the connection; renewed while it lives */
     HOLD_LEASE,   /* lives for its TTL; belongs to any client that shows the token */
@@ -110,6 +116,8 @@ struct request {
     bool has_token;
     bool shared;         /* LOCK mode=shared */
     bool events_renewed; /* HELLO events=renewed */
+    bool has_lost;       /* UNLOCK lost= */
+    uint8_t lost;        /* the same: an enum lost_reason */
     uint16_t slots;      /* LOCK slots=; 0: not given */
     int64_t ttl_ms;      /* -1: not given */
     int64_t wait_ms;     /* 0: answer now */
@@ -181,7 +189,8 @@ enum text {
     TEXT_IS_SHARED,           /* LOCK with the token of a shared lock, but without mode=shared */
     TEXT_NO_SLOTS,            /* the name is in use without slots */
     TEXT_LIST_OF_SLOTS,       /* one of several names is in use with slots */
-    TEXT_SLOT_ALONE,          /* LOCK mode=shared with the token of a slot */
+    TEXT_SLOT_ALONE,          /* LOCK mode=shared of a slot, or of several names */
+    TEXT_LIST_ALONE,          /* LOCK slots= of several names */
     TEXT_ENTERED_TWICE,       /* LOCK mode=shared with the token of an exclusive lock of depth 2 or more */
     TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
 };
@@ -231,8 +240,9 @@ enum lost_reason {
     LOST_CLOSED,   /* the connection ended in a way that gives its locks back */
     LOST_DRAIN,    /* the daemon stops */
     LOST_DENIED,   /* the right to the lock was taken away */
+    LOST_CLOCK,    /* a clock stood still: the client gave it back with lost=clock */
 };
-enum { LOST_REASONS = LOST_DENIED + 1 };
+enum { LOST_REASONS = LOST_CLOCK + 1 };
 
 /* A message that answers no request. DRAIN and CLOCK go to every session and are about no lock; the others
  * go to the session that holds the lock. */

@@ -10,24 +10,26 @@
 /* The shape of each command. These words are filled in for each command:
  *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %c the third   %o to
  *     %i id of to   %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key   %z slots
- *     %j the key of their number
+ *     %j the key of their number %h the channel of the token's daemon %f what it is told   %y the key that is tried %x most_ms
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
 static const char *const shape_texts[SHAPES] = {
     [COMMAND_CLIENT_ID] = "CLIENT ID",
     [COMMAND_INFO] = "INFO",
     [COMMAND_KILL] = "CLIENT KILL ID %n",
+    [COMMAND_TRY] = "EVALSHA %S 1 %y",
     [COMMAND_TIME] = "TIME",
-    [COMMAND_GROUP] = "GET %G",
+    [COMMAND_GROUP] = "GETEX %G",
     [COMMAND_PROBE] = "GETEX %G PX %n",
-    [COMMAND_GROUP_SET] = "SET %G %g XX PX %n",
-    [COMMAND_GROUP_NEW] = "SET %G %g NX PX %n",
+    [COMMAND_GROUP_SET] = "EVALSHA %S 1 %G XX %g %n %w",
+    [COMMAND_GROUP_NEW] = "EVALSHA %S 1 %G NX %g %n %w",
     [COMMAND_SET] = "SET %k %t NX PX %n",
     [COMMAND_HEAL] = "SET %k %t NX PXAT %n",
     [COMMAND_GET] = "GET %k",
     [COMMAND_ZADD] = "ZADD %F GT CH %n %b",
     [COMMAND_ZSCORE] = "ZSCORE %F %b",
     [COMMAND_DEQUEUE] = "ZREM %q %i",
+    [COMMAND_LETTER] = "PUBLISH %h %f",
     [COMMAND_ENQUEUE] = "EVALSHA %S 3 %k %q %m %w %i %C %l %n %r",
     [COMMAND_LOOK] = "EVALSHA %S 3 %k %j %q %z %i %C %l %n %w",
     [SHAPE_LOOK_ALONE] = "EVALSHA %S 2 %k %j %z 0 0 0 %n",
@@ -38,7 +40,7 @@ static const char *const shape_texts[SHAPES] = {
     [SHAPE_WAKING_EITHER] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a",
     [SHAPE_THREE] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a %c",
     [SHAPE_WAKING_THREE] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a %c",
-    [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n",
+    [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n %x",
     [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
     [SHAPE_MOVE_EITHER] = "EVALSHA %S 1 %k %t %o %a",
@@ -128,6 +130,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->mark, key_prefix, ",writer:");
     key_set(&format->slots, key_prefix, ",slots:");
     key_set(&format->channels, key_prefix, ",wake:");
+    key_set(&format->tried, key_prefix, ",try:");
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
     key_set(&format->daemons, key_prefix, ",daemons");
@@ -152,15 +155,31 @@ static unsigned resp_base_len(const struct command *command)
     return len;
 }
 
+static char *resp_put_channel(char *out, const struct resp_format *format, const struct token *token)
+{
+    char hex[TOKEN_HEX];
+    line_token_hex(hex, token);
+    out = resp_put_head(out, '$', format->channels.len + RESP_ID_HEX);
+    out = resp_put(out, format->channels.text, format->channels.len);
+    return resp_put_end(resp_put(out, hex, RESP_ID_HEX));
+}
+
+static char *resp_put_letter(char *out, const struct name *name)
+{
+    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), "g ", 2);
+    return resp_put_end(resp_put(out, name->text, name->len));
+}
+
 static char *resp_put_value(char *out, const struct resp_format *format, char what,
                             const struct command *command)
 {
-    char group[GROUP_BYTES];
+    char group[GROUP_BYTES], id[TOKEN_HEX];
     switch (what) {
     case 'k': return resp_put_key(out, &format->prefix, command->name.text, command->name.len);
     case 'm': return resp_put_key(out, &format->mark, command->name.text, command->name.len);
     case 'q': return resp_put_key(out, &format->queue, command->name.text, resp_base_len(command));
     case 'j': return resp_put_key(out, &format->slots, command->name.text, resp_base_len(command));
+    case 'y': line_token_hex(id, &command->to); return resp_put_key(out, &format->tried, id, RESP_ID_HEX);
     case 'l': return resp_put_word(out, command->name.text, resp_base_len(command));
     case 't': return resp_put_token(out, &command->token);
     case 'a': return resp_put_token(out, &command->other);
@@ -169,10 +188,13 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     case 'i': return resp_put_id(out, &command->to);
     case 'n': return resp_put_number(out, command->number);
     case 'w': return resp_put_number(out, command->waited_ms);
+    case 'x': return resp_put_number(out, command->most_ms);
     case 's': return resp_put_number(out, command->stays);
     case 'r': return resp_put_number(out, command->shared);
     case 'z': return resp_put_number(out, command->slots);
     case 'b': return resp_put_number(out, command->bucket);
+    case 'h': return resp_put_channel(out, format, &command->token);
+    case 'f': return resp_put_letter(out, &command->name);
     case 'g': return resp_put_word(out, group, group_text(group, &command->group));
     }
     assert(what == 0);
@@ -220,15 +242,18 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
 
 /* ---- several EXTENDs ---- */
 
-/*     bytes: [    head | keys ...        | pairs (copied at the end) ]
+/*     bytes: [    head | keys ...        | pairs (copied at the end) | most_ms ]
  *                      ^ RESP_BATCH_HEAD_BYTES */
 _Static_assert((int)RESP_KEY_BYTES >= (int)PREFIX_BYTES + (int)NAME_BYTES + (int)SLOT_BYTES + 8,
                "the longest key fits");
 _Static_assert((int)RESP_PAIR_BYTES >= (int)TOKEN_HEX + 7 + (int)DECIMAL_BYTES + 7, "token and number fit");
+_Static_assert((int)RESP_MOST_BYTES >= (int)DECIMAL_BYTES + 7, "a number fits");
 
 void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, const struct command *command)
 {
     assert(command->verb == COMMAND_EXTEND && batch->keys < RESP_BATCH_KEYS);
+    assert(batch->keys == 0 || batch->most_ms == command->most_ms);
+    batch->most_ms = command->most_ms;
     char *key = batch->bytes + RESP_BATCH_HEAD_BYTES + batch->keys_bytes;
     char *pair = batch->pairs + batch->pairs_bytes;
     batch->keys_bytes +=
@@ -243,14 +268,14 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len)
     char head[RESP_BATCH_HEAD_BYTES];
     char *keys = batch->bytes + RESP_BATCH_HEAD_BYTES;
     assert(batch->keys > 0);
-    char *out = resp_put_word(resp_put_head(head, '*', 3 + 3 * (size_t)batch->keys), "EVALSHA", 7);
+    char *out = resp_put_word(resp_put_head(head, '*', 4 + 3 * (size_t)batch->keys), "EVALSHA", 7);
     out = resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), RESP_SHA1_HEX);
     out = resp_put_number(out, batch->keys);
     size_t head_len = (size_t)(out - head);
     assert(head_len <= sizeof head);
     memcpy(keys - head_len, head, head_len);
-    memcpy(keys + batch->keys_bytes, batch->pairs, batch->pairs_bytes);
-    *len = head_len + batch->keys_bytes + batch->pairs_bytes;
+    out = resp_put(keys + batch->keys_bytes, batch->pairs, batch->pairs_bytes);
+    *len = head_len + (size_t)(resp_put_number(out, batch->most_ms) - keys);
     batch->keys = 0;
     batch->keys_bytes = batch->pairs_bytes = 0;
     return keys - head_len;
@@ -323,6 +348,14 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
     snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_DAEMONS));
     snprintf(key, sizeof key, "%.*s", (int)format->daemons.len, format->daemons.text);
     return resp_words((const char *[]){"EVALSHA", sha1, "1", key, id, words, cursor}, 7, len);
+}
+
+char *resp_script_trial(const char *key_prefix, size_t *len)
+{
+    char sha1[RESP_SHA1_HEX + 1], key[PREFIX_BYTES + OWN_BYTES + 1];
+    snprintf(sha1, sizeof sha1, "%s", resp_script_sha1((unsigned)resp_script_of(COMMAND_CHECK)));
+    snprintf(key, sizeof key, "%s,group", key_prefix);
+    return resp_words((const char *[]){"EVALSHA", sha1, "1", key, "none"}, 5, len);
 }
 
 char *resp_script_load(unsigned script, size_t *len)

@@ -26,18 +26,21 @@ void resp_format_free(struct resp_format *format);
 size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
                     const struct command *command);
 
-/* EXTENDs of several keys in one call of the script. Begins zeroed. */
+/* EXTENDs of several keys in one call of the script. Begins zeroed. All have the same most_ms. */
 enum {
     RESP_BATCH_KEYS = 64,
     RESP_BATCH_HEAD_BYTES = 80,
     RESP_KEY_BYTES = 280, /* a key as RESP, at most */
     RESP_PAIR_BYTES = 80, /* a token and a TTL as RESP, at most */
+    RESP_MOST_BYTES = 32,
 };
 
 struct resp_batch {
     unsigned keys;
+    uint64_t most_ms;
     size_t keys_bytes, pairs_bytes;
-    char bytes[RESP_BATCH_HEAD_BYTES + RESP_BATCH_KEYS * (RESP_KEY_BYTES + RESP_PAIR_BYTES)];
+    char
+        bytes[RESP_BATCH_HEAD_BYTES + RESP_BATCH_KEYS * (RESP_KEY_BYTES + RESP_PAIR_BYTES) + RESP_MOST_BYTES];
     char pairs[RESP_BATCH_KEYS * RESP_PAIR_BYTES];
 };
 
@@ -66,7 +69,7 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
 
 /* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS (also ALONG) and SETTLE run by EVALSHA, the one that
  * lists this daemon among the others, those of WHO and BREAK (proto/who.h), that of SHARE and SHARE_AT, that
- * of DOWN, and those for lists of names. */
+ * of DOWN, those for lists of names, that of LOOK, the one that writes the group's key, and that of CUT. */
 enum {
     RESP_SCRIPT_DAEMONS = 7,
     RESP_SCRIPT_WHO,
@@ -75,9 +78,14 @@ enum {
     RESP_SCRIPT_DOWN,
     RESP_SCRIPT_LISTS,
     RESP_SCRIPT_LOOK = RESP_SCRIPT_LISTS + 5,
+    RESP_SCRIPT_GROUP,
+    RESP_SCRIPT_TRY,
+    RESP_SCRIPT_CUT,
     RESP_SCRIPTS,
     RESP_SHA1_HEX = 40
 };
+/* CHECK of no lock: an answer without effect, or NOSCRIPT. */
+char *resp_script_trial(const char *key_prefix, size_t *len);
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* SCRIPT LOAD must answer it */

@@ -1,4 +1,4 @@
-/* Commands for lists of names -> RESP bytes. They have as many keys as the list has names. */
+/* Commands for lists of names -> RESP bytes. They have as many keys as the list has names. CUT is for one or several. */
 #include "proto/names.h"
 #include "proto/resp_private.h"
 
@@ -38,7 +38,7 @@ static char *all_put_rest(char *out, const struct command *command)
     switch (command->verb) {
     case COMMAND_SET_ALL: return resp_put_word(resp_put_number(out, command->number), "PX", 2);
     case COMMAND_HEAL_ALL: return resp_put_word(resp_put_number(out, command->number), "PXAT", 4);
-    case COMMAND_EXTEND_ALL: return resp_put_number(out, command->number);
+    case COMMAND_EXTEND_ALL: return resp_put_number(resp_put_number(out, command->number), command->most_ms);
     case COMMAND_CHECK_ALL: return resp_put_number(out, 0);
     case COMMAND_MOVE_ALL: return all_put_value(out, &command->to, &command->name);
     default: return out;
@@ -49,12 +49,18 @@ static char *all_put_locks(char *out, const struct resp_format *format, const st
 {
     static const uint8_t arguments[COMMAND_VERBS] = {
         [COMMAND_SET_ALL] = 3,    [COMMAND_HEAL_ALL] = 3,  [COMMAND_RELEASE_ALL] = 1,
-        [COMMAND_EXTEND_ALL] = 2, [COMMAND_CHECK_ALL] = 2, [COMMAND_MOVE_ALL] = 2,
+        [COMMAND_EXTEND_ALL] = 3, [COMMAND_CHECK_ALL] = 2, [COMMAND_MOVE_ALL] = 2,
     };
-    assert(arguments[command->verb] != 0);
-    out = all_put_script(out, command->verb, command->name.more + 1u, arguments[command->verb]);
+    static const struct token nobody;
+    bool writes = command->verb == COMMAND_RELEASE_ALL && memcmp(&command->to, &nobody, sizeof nobody) != 0;
+    unsigned count = arguments[command->verb] + (writes ? 2u : 0u);
+    assert(count != 0);
+    out = all_put_script(out, command->verb, command->name.more + 1u, count);
     out = all_put_keys(out, format, &command->name);
-    return all_put_rest(all_put_value(out, &command->token, &command->name), command);
+    out = all_put_rest(all_put_value(out, &command->token, &command->name), command);
+    if (!writes)
+        return out;
+    return resp_put_word(resp_put_id(out, &command->to), format->channels.text, format->channels.len);
 }
 
 static char *all_put_fences(char *out, const struct resp_format *format, const struct command *command)
@@ -75,10 +81,24 @@ static char *all_put_fences(char *out, const struct resp_format *format, const s
     return out;
 }
 
+static char *all_put_cut(char *out, const struct resp_format *format, const struct command *command)
+{
+    out = all_put_script(out, command->verb, command->name.more + 1u, 2);
+    if (command->name.more == 0)
+        out = resp_put_key(out, &format->prefix, command->name.text, command->name.len);
+    else
+        out = all_put_keys(out, format, &command->name);
+    return resp_put_number(resp_put_number(out, command->number), command->slots);
+}
+
 size_t resp_command_all(char *out, const struct resp_format *format, const struct command *command)
 {
     bool fences = command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL;
-    char *end = fences ? all_put_fences(out, format, command) : all_put_locks(out, format, command);
+    char *end;
+    if (command->verb == COMMAND_CUT)
+        end = all_put_cut(out, format, command);
+    else
+        end = fences ? all_put_fences(out, format, command) : all_put_locks(out, format, command);
     assert(end <= out + RESP_COMMAND_BYTES);
     return (size_t)(end - out);
 }

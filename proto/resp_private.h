@@ -46,7 +46,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, queue, mark, slots, channels, fences, group, daemons;
+    struct key prefix, queue, mark, slots, channels, fences, group, daemons, tried;
     struct shape shape[SHAPES];
 };
 

@@ -22,7 +22,7 @@ static const char *const error_names[] = {
     [ERROR_WRONGTYPE] = "WRONGTYPE",
 };
 
-enum { ERRORS = sizeof error_names / sizeof error_names[0] };
+enum { ERRORS = sizeof error_names / sizeof error_names[0], VERSION_DIGITS = 9 };
 
 const char *resp_error_name(enum vote_error error)
 {
@@ -78,11 +78,17 @@ static void vote_integer(const struct resp_reply *reply, struct vote *vote)
         vote_number(vote, (uint64_t)reply->integer);
 }
 
-/* ZADD, MOVE and SHARE: 1 or 0. */
+/* ZADD, MOVE, SHARE and the writes of the group's key: 1 or 0. */
 static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && (reply->integer == 0 || reply->integer == 1))
         vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
+}
+
+static void vote_letter(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer >= 0)
+        vote->kind = reply->integer > 0 ? VOTE_YES : VOTE_NO;
 }
 
 static void vote_unheard(struct vote *vote, bool allowed)
@@ -123,11 +129,11 @@ static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
     vote->number = ttl_ms > 0 ? (uint64_t)ttl_ms : 0;
 }
 
-/* Reads "<slots> <heard> <TTL> " and returns the bytes behind it; NULL: it is something else. */
-static const char *vote_look_numbers(const struct resp_reply *reply, long long number[3])
+/* Reads "<slots> <heard> <TTL> <TTL> " and returns the bytes behind it; NULL: it is something else. */
+static const char *vote_look_numbers(const struct resp_reply *reply, long long number[4])
 {
     const char *at = reply->text;
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         char *end;
         if (at[0] != '-' && (at[0] < '0' || at[0] > '9'))
             return NULL;
@@ -142,7 +148,7 @@ static const char *vote_look_numbers(const struct resp_reply *reply, long long n
 /* The bit map has as many bytes as the slots need that were asked for; the slots beyond them are none. */
 static void vote_looked(const struct resp_reply *reply, struct vote *vote)
 {
-    long long number[3];
+    long long number[4];
     if (reply->type != RESP_STRING || reply->whole_len != reply->text_len)
         return;
     const char *map = vote_look_numbers(reply, number);
@@ -154,6 +160,7 @@ static void vote_looked(const struct resp_reply *reply, struct vote *vote)
     vote->seen.slots = number[0] > 0 && number[0] <= SLOTS_MAX ? (uint16_t)number[0] : 0;
     vote->seen.heard = number[1] == 1;
     vote->number = number[2] > 0 ? (uint64_t)number[2] : 0;
+    vote->seen.longest_ms = number[3] > 0 ? (uint64_t)number[3] : 0;
     memset(vote->seen.taken, 0xff, sizeof vote->seen.taken);
     memcpy(vote->seen.taken, map, len);
 }
@@ -206,6 +213,14 @@ static void vote_set_all(const struct resp_reply *reply, struct vote *vote)
     vote->number = reply->integer == 1 ? 0 : (uint64_t)-reply->integer;
 }
 
+static void vote_try(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_INTEGER || reply->integer < 0 || reply->integer >= LACKINGS)
+        return;
+    vote->kind = reply->integer == 0 ? VOTE_YES : VOTE_NO;
+    vote->number = (uint64_t)reply->integer;
+}
+
 static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && reply->integer < 0)
@@ -242,15 +257,26 @@ static void vote_time(const struct resp_reply *reply, struct vote *vote)
         vote_number(vote, (uint64_t)(seconds * 1000 + us / 1000));
 }
 
+/* The number that a text begins with; 0: it begins with something else. */
+static uint64_t version_of(const struct resp_reply *reply)
+{
+    uint64_t version = 0;
+    size_t i = 0;
+    for (; i < reply->text_len && i < VERSION_DIGITS && reply->text[i] >= '0' && reply->text[i] <= '9'; i++)
+        version = version * 10 + (uint64_t)(reply->text[i] - '0');
+    return i < reply->text_len && reply->text[i] == ' ' ? version : 0;
+}
+
 static void vote_group(const struct resp_reply *reply, struct vote *vote)
 {
-    if (reply->type == RESP_NIL)
+    if (reply->type == RESP_NIL) {
         vote->kind = VOTE_NO;
-    else if (reply->type == RESP_STRING)
-        vote->kind =
-            reply->whole_len == reply->text_len && group_parse(reply->text, reply->text_len, &vote->group)
-                ? VOTE_GROUP
-                : VOTE_UNREADABLE;
+    } else if (reply->type == RESP_STRING) {
+        bool whole = reply->whole_len == reply->text_len;
+        bool good = whole && group_parse(reply->text, reply->text_len, &vote->group);
+        vote->kind = good ? VOTE_GROUP : VOTE_UNREADABLE;
+        vote->number = good ? 0 : version_of(reply);
+    }
 }
 
 /* Reads a token as we write it, in lower case. The scripts compare bytes, so upper-case digits are another
@@ -346,21 +372,23 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_CLIENT_ID:
     case COMMAND_KILL: vote_integer(reply, vote); break;
     case COMMAND_INFO: vote_info(reply, vote); break;
+    case COMMAND_TRY: vote_try(reply, vote); break;
     case COMMAND_TIME: vote_time(reply, vote); break;
     case COMMAND_GROUP:
     case COMMAND_PROBE: vote_group(reply, vote); break;
     case COMMAND_GET: vote_token(reply, vote); break;
     case COMMAND_ENQUEUE: vote_enqueue(reply, vote); break;
     case COMMAND_LOOK: vote_looked(reply, vote); break;
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
     case COMMAND_SET:
     case COMMAND_HEAL: vote_set(reply, vote); break;
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
     case COMMAND_ZADD:
     case COMMAND_DEQUEUE:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
     case COMMAND_MOVE: vote_yes_no(reply, vote); break;
+    case COMMAND_LETTER: vote_letter(reply, vote); break;
     case COMMAND_PASS:
     case COMMAND_ALONG:
     case COMMAND_RELEASE: vote_release(reply, vote); break;
@@ -373,6 +401,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_CHECK_ALL: vote_ttl(reply, vote); break;
     case COMMAND_SET_ALL:
     case COMMAND_HEAL_ALL: vote_set_all(reply, vote); break;
+    case COMMAND_CUT:
     case COMMAND_ZADD_ALL: vote_integer(reply, vote); break;
     case COMMAND_ZSCORE_ALL: vote_score(reply, vote); break;
     case COMMAND_RELEASE_ALL:

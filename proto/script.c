@@ -57,6 +57,14 @@
         "if h>0 then return r<0 and r or 2+math.max(0,now()-z[k+1]) end "                      \
         "r=-1 end return r end "
 
+/* Tells the daemon whose id the value begins with, unless it is ARGV[2], that its key was deleted. KEYS[1] and the
+ * channel begin with the same prefix: what follows it is the name, and of a slot the number, too. An error must not
+ * hide that the key was deleted. */
+#define LETTER(value)                     \
+    "local id=string.sub(" value ",1,8) " \
+    "if id~=ARGV[2] then "                \
+    "redis.pcall('PUBLISH',ARGV[3]..id,'g '..string.sub(KEYS[1],#ARGV[3]-5)) end "
+
 /* A value as proto/who.h shows it. */
 #define TEXT \
     "local function text(v) return #v<=64 and string.match(v,'^[%x,]+$') or '?'..redis.sha1hex(v) end "
@@ -83,6 +91,28 @@
     "local r=z[2] and f('PEXPIREAT'," key ",math.max(e,tonumber(z[2]))) "      \
     "if type(r)=='number' then r=f('ZADD'," key ",'XX','GT',e," token ") end " \
     "if type(r)=='number' then s=e end end "
+
+/* A clock that was set back lets keys live for hours. EXTEND cuts the time of its own token to x ms; 0: it does not.
+ * Nobody was told more than that, so that no holder suffers. A cut that is refused does no harm. */
+#define SHORTER(key, token)                           \
+    "if x>0 and s>now+x then s=now+x "                \
+    "f('ZADD'," key ",'XX',s," token ") "             \
+    "local z=f('ZRANGE'," key ",-1,-1,'WITHSCORES') " \
+    "if z[2] then f('PEXPIREAT'," key ",z[2]) end end "
+
+/* Whether a daemon made the value: a token (see daemon/coordinator/base/token.h), or that of a list with the list's
+ * hash behind it. A mark, and any kind that comes later, counts as made by somebody else. */
+#define MADE                                                                          \
+    "local function made(v) "                                                         \
+    "local t,r=string.sub(v,1,40),string.sub(v,41) "                                  \
+    "if #t<40 or string.find(t,'[^%da-f]') then return false end "                    \
+    "if r~='' and (#r~=9 or not string.find(r,'^,[%da-f]+$')) then return false end " \
+    "local h=2166136261 "                                                             \
+    "for i=1,31,2 do "                                                                \
+    "local b,l=tonumber(string.sub(t,i,i+1),16),h%256 "                               \
+    "h=h-l+bit.bxor(l,b) "                                                            \
+    "h=(h*403+h%256*16777216)%4294967296 end "                                        \
+    "return string.sub(t,9,10)<'04' and string.format('%08x',h)==string.sub(t,33) end "
 
 #define SHARE_ASKS                                                                                   \
     READ "if type(v)=='string' then return 0 end " OTHERWISE CLOCK BARS "local e=tonumber(ARGV[2]) " \
@@ -111,21 +141,25 @@ static const struct {
     const char *sha1; /* the text's digest, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
-     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue.
-     * ARGV[7] and ARGV[8] are other tokens that the key may have. */
+     * its first is woken, too: see WALK; and another daemon whose key it was gets a letter. ARGV[6] says whether this
+     * daemon goes to the end of the queue. ARGV[7] and ARGV[8] are other tokens that the key may have. */
     {READ "local n=0 "
           "if v==ARGV[1] or v==ARGV[7] or v==ARGV[8] then "
           "n=redis.pcall('DEL',KEYS[1]) "
-          "elseif type(v)=='table' then " OTHERWISE CLOCK OVER "n=f('ZREM',k,ARGV[1]) "
-          "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 "
-          "end end end "
-          "if n==1 and KEYS[2] then " WALK "n=walk() "
-          "if type(n)=='table' then n=-1 end "
-          "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) "
-          "f('PEXPIRE',q,ARGV[5]) "
-          "else f('ZREM',q,ARGV[2]) end end "
-          "return n",
-     "e6eb5f0a1f99b0c2e65f9880dcb17e686c3a968b"},
+          "if n==1 and KEYS[2] then " LETTER(
+              "v") "end "
+                   "elseif type(v)=='table' then " OTHERWISE CLOCK OVER "n=f('ZREM',k,ARGV[1]) "
+                   "if n==1 and KEYS[2] then " LETTER(
+                       "ARGV[1]") "end "
+                                  "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 "
+                                  "end end end "
+                                  "if n==1 and KEYS[2] then " WALK "n=walk() "
+                                  "if type(n)=='table' then n=-1 end "
+                                  "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) "
+                                  "f('PEXPIRE',q,ARGV[5]) "
+                                  "else f('ZREM',q,ARGV[2]) end end "
+                                  "return n",
+     "e0cebc3c394f98de8441dc7cf5a005ab8aa73f66"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
@@ -133,8 +167,9 @@ static const struct {
      * without a TTL, which GT refuses, gets one from the plain PEXPIRE. An error counts for all keys, even
      * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. Where
      * readers have the key, the token's time becomes longer, and the key's TTL with it; an error there leaves the
-     * time as it is, and is no other key's. */
+     * time as it is, and is no other key's. The last argument is x: see SHORTER. */
     {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
+     "local x=tonumber(a[2*#k+1] or 0) "
      "for i=1,#k do local v,t=f('GET',k[i]),a[2*i] "
      "if v==a[2*i-1] then "
      "local m=tonumber(t) "
@@ -143,14 +178,16 @@ static const struct {
      "if l<m then "
      "local e=f('PEXPIRE',k[i],t) "
      "if type(e)=='table' then return e end "
+     "elseif x>0 and l>x then f('PEXPIRE',k[i],x) m=x "
      "else m=l end end "
      "n[i]=m "
      "elseif type(v)=='table' then "
      "if not string.find(v.err,'WRONGTYPE',1,true) then return v end "
      "local c=f('TIME') "
-     "local now=c[1]*1000+math.floor(c[2]/1000) " LONGER("k[i]", "a[2*i-1]") "n[i]=s>now and s-now or -2 "
-                                                                             "else n[i]=-2 end end return n",
-     "add8e3f9239f59581998bc68a65087ebd50a798f"},
+     "local now=c[1]*1000+math.floor(c[2]/1000) " LONGER("k[i]", "a[2*i-1]")
+         SHORTER("k[i]", "a[2*i-1]") "n[i]=s>now and s-now or -2 "
+                                     "else n[i]=-2 end end return n",
+     "226e3a76c91ef44879e98291e6deebad3dc0f614"},
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE
           "if type(v)=='table' then " CLOCK "local s=f('ZSCORE',k,ARGV[1]) "
@@ -224,8 +261,8 @@ static const struct {
           "if r.err then return r end end "
           "return t end " OTHERWISE "return -2",
      "473fad3ee605472df791400611375262f34f84cd"},
-    /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins. A field that is
-     * no entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
+    /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins; '-': without a page.
+     * On a page a field that is no entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
     {"local f,k,a=redis.pcall,KEYS[1],ARGV "
      "local t=f('TIME') "
      "local now=t[1]*1000+math.floor(t[2]/1000) "
@@ -238,10 +275,11 @@ static const struct {
      "if o and age(o)>=0 and words(o)~=a[2] then return 'taken' end "
      "local n,said=f('HLEN',k),'full' "
      "if type(n)=='table' then return n end "
-     "if o or n<1024 then said='ok' "
+     "if o or n<16384 then said='ok' "
      "n=f('HSET',k,a[1],string.format('at=%.0f ',now)..a[2]) "
      "if type(n)=='table' then return n end end "
      "f('PEXPIRE',k,120000) "
+     "if a[3]=='-' then return said..' 0' end "
      "local s=f('HSCAN',k,a[3],'COUNT',64) "
      "if s.err then return s end "
      "local r,b={said..' '..s[1]},0 "
@@ -251,7 +289,7 @@ static const struct {
      "if type(n)=='table' then return n end "
      "elseif b<60000 then r[#r+1]=string.format('%s %.0f %s',id,g,words(v)) b=b+#r[#r] end end "
      "return table.concat(r,'\\n')",
-     "afd21991bf87ff8e7aca8d321ce8ad0951946c4e"},
+     "d3dccf405800fbf6c2a0d487111c5ae912499ef6"},
     /* WHO: see proto/who.h. KEYS: the lock, the queue, the number of slots, whose keys are made here: where that number
      * has run out, all there could be. The script writes nothing, and its answer stays below RESP_REPLY_BYTES. */
     {"local f,r,b,cut=redis.pcall,{''},0,0 "
@@ -287,23 +325,29 @@ static const struct {
      "af37bf66c425b81a7105fa0ca98d79b0316961f1"},
     /* BREAK: see proto/who.h. ARGV[1]: x for a string, s for members of a sorted set. ARGV[2] is nobody, so that
      * every daemon may be woken; ARGV[3] to ARGV[5] as above; then the values. A sorted set keeps the TTL that its
-     * longest member needs. */
-    {WALK TEXT BAD "local k,n=KEYS[1],0 "
-                   "if ARGV[1]=='x' then "
-                   "local v=f('GET',k) "
-                   "if bad(v) then return v end "
-                   "if type(v)=='string' and text(v)==ARGV[6] then n=f('DEL',k) end "
-                   "else "
-                   "for i=6,#ARGV do "
-                   "local m=f('ZREM',k,ARGV[i]) "
-                   "if bad(m) then return m end "
-                   "n=n+(type(m)=='number' and m or 0) end "
-                   "local z=f('ZRANGE',k,0,0,'REV','WITHSCORES') "
-                   "if z[2] then f('PEXPIREAT',k,z[2]) return 'ok '..n end end "
-                   "if type(n)=='table' then return n end "
-                   "if n>0 then walk() end "
-                   "return 'ok '..n",
-     "7cef9ab0d1b87de735f5d6bed76c4b9638db1780"},
+     * longest member needs. Each daemon that loses the key or a reader gets a letter, this one, too. */
+    {WALK TEXT BAD
+     "local k,n=KEYS[1],0 "
+     "if ARGV[1]=='x' then "
+     "local v=f('GET',k) "
+     "if bad(v) then return v end "
+     "if type(v)=='string' and text(v)==ARGV[6] then n=f('DEL',k) "
+     "if n==1 then " LETTER("v") "end end "
+                                 "else "
+                                 "local told={} "
+                                 "for i=6,#ARGV do "
+                                 "local m=f('ZREM',k,ARGV[i]) "
+                                 "if bad(m) then return m end "
+                                 "local d=string.sub(ARGV[i],1,8) "
+                                 "if m==1 and not told[d] then told[d]=1 " LETTER(
+                                     "d") "end "
+                                          "n=n+(type(m)=='number' and m or 0) end "
+                                          "local z=f('ZRANGE',k,0,0,'REV','WITHSCORES') "
+                                          "if z[2] then f('PEXPIREAT',k,z[2]) return 'ok '..n end end "
+                                          "if type(n)=='table' then return n end "
+                                          "if n>0 then walk() end "
+                                          "return 'ok '..n",
+     "79a593fe149e691459d4e267288c16979c8dfc11"},
     /* SHARE, with KEYS[2], the mark: ARGV[2] is a TTL, ARGV[3] this daemon, ARGV[4] for how long the reader has
      * waited. SHARE_AT, without KEYS[2]: ARGV[2] is the instant at which the reader's time is over. */
     {SHARE_ASKS SHARE_ADDS, "77ac8f4651b433a108efd0bfe1f90c7a08fb52eb"},
@@ -346,7 +390,8 @@ static const struct {
      "return r end end "
      "return 1",
      "5940565a8505e2c70182d9b7048a8e633b5e0964"},
-    /* RELEASE_ALL: deletes each key that is ours. 1: there were some, 0: none. */
+    /* RELEASE_ALL: deletes each key that is ours. 1: there were some, 0: none. With ARGV[2] and ARGV[3], this daemon and
+     * how channels begin, another daemon whose keys they were gets a letter about the first name. */
     {"local f,n=redis.pcall,0 "
      "for i=1,#KEYS do local v=f('GET',KEYS[i]) "
      "if v==ARGV[1] then "
@@ -354,19 +399,22 @@ static const struct {
      "if type(d)=='table' then return d end "
      "n=1 "
      "elseif type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end end "
-     "return n",
-     "90a0a836e26746d8ce3ad69d63c4fbaa3d05f0ce"},
-    /* EXTEND_ALL and CHECK_ALL: the shortest TTL of the keys, after none is shorter than ARGV[2]; -2: one of
-     * them is not ours. All have the same TTL, unless somebody else changed one. */
-    {ALL_OURS("-2") "local t,n=tonumber(a[2]),nil "
+     "if n==1 and ARGV[3] then " LETTER("ARGV[1]") "end "
+                                                   "return n",
+     "2215063406425497bc96eab84d2b0c77fcf711ed"},
+    /* EXTEND_ALL and CHECK_ALL: the shortest TTL of the keys, after none is shorter than ARGV[2], nor, where that is
+     * given, longer than ARGV[3]; -2: one of them is not ours. All have the same TTL, unless somebody else changed
+     * one. */
+    {ALL_OURS("-2") "local t,x,n=tonumber(a[2]),tonumber(a[3] or 0),nil "
                     "for i=1,#k do local l=redis.call('PTTL',k[i]) "
                     "if l<t and t>0 then "
                     "local e=f('PEXPIRE',k[i],a[2]) "
                     "if type(e)=='table' then return e end "
-                    "l=t end "
+                    "l=t "
+                    "elseif x>0 and l>x then f('PEXPIRE',k[i],x) l=x end "
                     "if not n or l<n then n=l end end "
                     "return math.max(0,n)",
-     "3fcb88d6eb9356040ae6c4b6e5d004c9040febdb"},
+     "7145d129fef8097e71f194d45e940dd4bc01aba3"},
     /* MOVE_ALL: 1: moved, 0: one of the keys is not ours. */
     {ALL_OURS("0") "for i=1,#k do local r=f('SET',k[i],a[2],'KEEPTTL') "
                    "if r.err then return r end end "
@@ -380,8 +428,8 @@ static const struct {
      "return m",
      "52675462819dfd6e3453a656961d4ea732b27194"},
     /* LOOK: how many slots the name has as the first daemon said it, whether all who have one heard (1; else 0 or
-     * -1, as in ENQUEUE), the shortest TTL of a slot (-1: not known), and behind these a bit map of the slots that
-     * have keys. KEYS: the name, the number of its slots, and its queue, if this daemon joins it. ARGV[1]: slots.
+     * -1, as in ENQUEUE), the shortest and the longest TTL of a slot (-1: not known), and behind these a bit map of the
+     * slots that have keys. KEYS: the name, the number of its slots, and its queue, if this daemon joins it. ARGV[1]: slots.
      * The number lives on as long as daemons look that have the same. */
     {"local f,k,g,q,n=redis.pcall,KEYS[1]..',',KEYS[2],KEYS[3],tonumber(ARGV[1]) "
      "local m=f('SET',g,n,'NX','PX',ARGV[5]) "
@@ -393,19 +441,95 @@ static const struct {
      "local z=f('ZADD',q,'NX',t[1]*1000+math.floor(t[2]/1000)-ARGV[6],ARGV[2]) "
      "if type(z)=='table' then return z end "
      "f('PEXPIRE',q,ARGV[5]) end "
-     "local b,c,x,ids,w={},0,0,{},-1 "
+     "local b,c,x,ids,w,y={},0,0,{},-1,-1 "
      "for i=0,n-1 do local v=f('GET',k..i) "
      "if v then c,x=c+1,x+2^(i%8) "
      "if type(v)=='string' then ids[string.sub(v,1,8)]=1 end end "
      "if i%8==7 or i==n-1 then b[#b+1]=string.char(x) x=0 end end "
      "local h=1 "
      "if q and c==n then "
-     "for i=0,n-1 do local t=f('PTTL',k..i) if t>=0 and (w<0 or t<w) then w=t end end "
+     "for i=0,n-1 do local t=f('PTTL',k..i) y=math.max(y,t) if t>=0 and (w<0 or t<w) then w=t end end "
      "for id in pairs(ids) do if id~=ARGV[2] then "
      "local p=f('PUBLISH',ARGV[3]..id,'t '..ARGV[4]) "
      "if type(p)=='table' then h=-1 elseif p==0 and h==1 then h=0 end end end end "
-     "return string.format('%d %d %d ',tonumber(m) or 0,h,w)..table.concat(b)",
-     "f1e3c87cbaf512b9a447a7a94772392dda3308f2"},
+     "return string.format('%d %d %d %d ',tonumber(m) or 0,h,w,y)..table.concat(b)",
+     "dc517b572bd79dde5e4d8ed6299ed4f96d946c32"},
+    /* GROUP_SET and GROUP_NEW: writes the group's key (proto/group.h). ARGV: XX or NX, the text, the key's TTL, and the
+     * length of a full quarantine. 1: written; 0: XX and there is none, NX and there is one, or it is of another group.
+     * The later from= of one run stays, with the words that belong to it, since two daemons may doubt a master at once.
+     * A from= that lies further ahead than any quarantine gets back=. Words of later versions are dropped. */
+    {READ "if type(v)=='table' then return string.find(v.err,'WRONGTYPE',1,true) and 0 or v end "
+          "if (v and 'XX' or 'NX')~=ARGV[1] then return 0 end "
+          "local p,back='^(1 N=%d+ max_ttl=%d+) run=(%x+) from=(%d+)(.*)$',nil "
+          "local function word(s,k) return string.match(s..' ',' '..k..'=(%w+) ') end "
+          "local h,run,from,words=string.match(ARGV[2],p) "
+          "local set=word(words,'set') "
+          "if v then "
+          "local h2,run2,from2,words2=string.match(v,p) "
+          "if h2~=h then return 0 end "
+          "local set2=word(words2,'set') "
+          "if set and set2 and set~=set2 then return 0 end "
+          "set=set or set2 "
+          "if run2==run and tonumber(from2)>=tonumber(from) then "
+          "from,words,back=from2,words2,tonumber(word(words2,'back')) end end "
+          "local t,full,e=redis.pcall('TIME'),tonumber(ARGV[4]),tonumber(from) "
+          "local now=t[1]*1000+math.floor(t[2]/1000) "
+          "if back then e=math.min(e,back+full) end "
+          "if e>now+full+1000 then back=now end "
+          "local text=h..' run='..run..' from='..from "
+          "local function add(k,x) "
+          "if x and #x<17 then text=text..' '..k..'='..x end end "
+          "add('by',word(words,'by')) "
+          "add('why',word(words,'why')) "
+          "add('set',set) "
+          "add('back',back and string.format('%.0f',back)) "
+          "local r=redis.pcall('SET',KEYS[1],text,'PX',ARGV[3]) "
+          "if r.err then return r end "
+          "return 1",
+     "ce1042172b221f88ed167d8bf06b107cff380347"},
+    /* TRY: tries what the scripts for exclusive locks call, with a key that lives for 2 s at most. 0: all of it works;
+     * else which does not (enum lacking). An error that says nothing of the command is the answer. */
+    {"local f,k=redis.pcall,KEYS[1] "
+     "local function no(r,n) "
+     "local t=type(r)=='table' and r.err or '' "
+     "for _,c in ipairs({'OOM','READONLY','MISCONF','NOREPLICAS','LOADING','BUSY'}) do "
+     "if string.find(t,c,1,true) then return r end end "
+     "return n end "
+     "local r=f('SET',k,1,'PX',1000) "
+     "if r.err then return no(r,1) end "
+     "r=f('PEXPIRE',k,2000) "
+     "if r~=1 then return no(r,2) end "
+     "local function short() r=f('PTTL',k) return type(r)~='number' or r<=1000 end "
+     "if short() then return no(r,3) end "
+     "r=f('SET',k,2,'KEEPTTL') "
+     "if r.err or short() then return no(r,4) end "
+     "r=f('GET',k) "
+     "if r~='2' then return no(r,5) end "
+     "r=f('DEL',k) "
+     "if r~=1 then return no(r,6) end "
+     "return 0",
+     "0e5b87363f70a79e234619cca47b9822f0a716ff"},
+    /* CUT: no key or reader of ours lives for more than ARGV[1] ms any more; ARGV[2]: 0, or how many slots the name
+     * has. Answers how many were cut. */
+    {MADE "local f,m,s=redis.pcall,tonumber(ARGV[1]),tonumber(ARGV[2]) "
+          "local function readers(k) "
+          "local t,n=f('TIME'),0 "
+          "local e=t[1]*1000+math.floor(t[2]/1000)+m "
+          "local z=f('ZRANGE',k,string.format('(%.0f',e),'+inf','BYSCORE','LIMIT',0,256) "
+          "for i=1,#z do if made(z[i]) and f('ZADD',k,'XX',e,z[i])==0 then n=n+1 end end "
+          "z=f('ZRANGE',k,-1,-1,'WITHSCORES') "
+          "if n>0 and z[2] then f('PEXPIREAT',k,z[2]) end "
+          "return n end "
+          "local function cut(k) "
+          "local v=f('GET',k) "
+          "if type(v)=='table' then return readers(k) end "
+          "if v and made(v) and redis.call('PTTL',k)>m and f('PEXPIRE',k,m)==1 then return 1 end "
+          "return 0 end "
+          "local n=0 "
+          "for i=1,#KEYS do n=n+(s==0 and cut(KEYS[i]) or 0) end "
+          "for i=0,s-1 do n=n+cut(KEYS[1]..','..i) end "
+          "return n",
+     "7158f90cb52fd26bf5eb7afc2b6f041cb65cc57c"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -442,15 +566,18 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_MOVE_ALL: return RESP_SCRIPT_LISTS + 3;
     case COMMAND_ZSCORE_ALL: return RESP_SCRIPT_LISTS + 4;
     case COMMAND_LOOK: return RESP_SCRIPT_LOOK;
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW: return RESP_SCRIPT_GROUP;
+    case COMMAND_TRY: return RESP_SCRIPT_TRY;
+    case COMMAND_CUT: return RESP_SCRIPT_CUT;
     case COMMAND_ZADD_ALL:
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
     case COMMAND_HEAL:
     case COMMAND_GET:
     case COMMAND_DEQUEUE:
+    case COMMAND_LETTER:
     case COMMAND_CLIENT_ID:
     case COMMAND_INFO:
     case COMMAND_KILL:

@@ -1,5 +1,7 @@
 #include "proto/secret.h"
 
+#include <string.h>
+
 #ifndef REDLOCKD_NO_TLS
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -62,6 +64,15 @@ bool secret_from_hex(const char *text, uint8_t bytes[SECRET_HASH_BYTES])
         bytes[i] = (uint8_t)(high << 4 | low);
     }
     return true;
+}
+
+bool secret_is_made(const char *text, size_t len)
+{
+    uint8_t bytes[SECRET_HASH_BYTES];
+    bool made = len == SECRET_HEX && secret_from_hex(text, bytes);
+
+    explicit_bzero(bytes, sizeof bytes);
+    return made;
 }
 
 void secret_to_hex(const uint8_t bytes[SECRET_HASH_BYTES], char *text)

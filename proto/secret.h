@@ -13,6 +13,8 @@ enum {
 
 /* Whether this build has SHA-256: it comes with TLS, from OpenSSL's libcrypto. */
 bool secret_is_possible(void);
+/* Whether the text is what `redlock mkuser` makes: SECRET_HEX hex digits, which nobody can guess. */
+bool secret_is_made(const char *text, size_t len);
 /* false: not possible in this build, or no memory. */
 bool secret_hash(const char *text, size_t len, uint8_t hash[SECRET_HASH_BYTES]);
 /* Compares in constant time. */

@@ -1,12 +1,15 @@
 # Debian packages, and what tries them.
 DEB_DIR := $(BUILD)/deb/redlockd-$(VERSION)
+# All files but what was built; an unpacked archive has no list of them.
+SOURCES := if git ls-files --error-unmatch Makefile >/dev/null 2>&1; then git ls-files -z; \
+           else find . -path ./build -prune -o -path ./.git -prune -o ! -type d -print0; fi
 # The makes below are not part of this one.
 ALONE   := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
 deb-source:
 	rm -rf $(BUILD)/deb
 	mkdir -p $(DEB_DIR)
-	git ls-files -z | xargs -0 cp --no-dereference --parents -t $(DEB_DIR)
+	$(SOURCES) | xargs -0 cp --no-dereference --parents -t $(DEB_DIR)
 	tar -C $(BUILD)/deb -cJf $(BUILD)/deb/redlockd_$(VERSION).orig.tar.xz redlockd-$(VERSION)
 	cp -r systemd/debian $(DEB_DIR)/debian
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/deps.sh: what `make` says where a compiler or a library is missing, and what `make deps` says to a user who
-# may install nothing. Prints what a Check program does, for tests/run.sh.
+# tests/deps.sh: what `make` says where a compiler or a library is missing, what `make deps` says to a user who may
+# install nothing, what `make` says while it compiles, and how `make check` ends. Prints what a Check program does, for tests/run.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=tests/report.sh
@@ -33,4 +33,42 @@ check 'make without a compiler' fails_and_says "$deps" env PATH="$work/bin" "$ma
 check 'make run without a compiler' fails_and_says "$deps" env PATH="$work/bin" "$make" BUILD="$work/build" run
 check 'make without the libraries' fails_and_says "libhiredis-dev" "$make" BUILD="$work/build" CPPFLAGS="-nostdinc"
 check 'make deps by an ordinary user' fails_and_says 'apt-get update && apt-get install -y gcc' env PATH="$work/bin" .ci/deps
+
+compiles_and_says() { # what has to be the only line, or a part of it where it ends in *; then variables for make
+    local said
+    rm -f "$work/build/daemon/buffer.o"
+    said=$("$make" --no-print-directory BUILD="$work/build" LTO= "${@:2}" "$work/build/daemon/buffer.o" 2>&1) ||
+        { echo "$said"; return 1; }
+    # shellcheck disable=SC2053
+    [[ $said == $1 ]] || { printf 'not "%s" but:\n%s\n' "$1" "$said"; return 1; }
+}
+check 'a compiled file is one short line' compiles_and_says '  CC    daemon/buffer.c'
+check 'V=1 shows the command' compiles_and_says '* -c -o *' V=1
+check 'make -s is silent' compiles_and_says '' -s
+# Else what is compiled below an absolute path depends on absolute paths, and is stale where the tree was moved.
+builds_in() { # relative path
+    local said
+    # shellcheck disable=SC2016
+    said=$("$make" --no-print-directory BUILD="$PWD/$1" LTO= --eval='where: ; @echo $(BUILD)' where)
+    [ "$said" = "$1" ] || { echo "with BUILD=$PWD/$1 it builds in $said"; return 1; }
+}
+check 'an absolute BUILD within the tree is made relative' builds_in build/said
+
+# Programs as tests/run.sh runs them.
+ends_with() { # the last lines, whether it succeeds, then programs
+    local said status=0
+    said=$(tests/run.sh "${@:3}" 2>&1) || status=1
+    [[ $status:$said == "$2:"*$'\n'"$1" ]] || { printf 'status %d, and not at the end "%s":\n%s\n' $status "$1" "$said"; return 1; }
+}
+program() { # name, lines
+    printf '#!/bin/sh\ncat <<"TEXT"\n%s\nTEXT\n' "$2" >"$work/$1"
+    chmod 755 "$work/$1"
+}
+program good '100%: Checks: 3, Failures: 0, Errors: 0'
+program lacking $'left out: a browser (there is none)\nleft out: a parser\n100%: Checks: 2, Failures: 0, Errors: 0'
+program bad '50%: Checks: 2, Failures: 1, Errors: 0'
+program silent 'nothing'
+check 'run.sh names what failed' ends_with $'FAILED: bad silent\n6 passed, 2 failed, 2 left out: see above' 1 \
+    "$work/bad" "$work/good" "$work/lacking" "$work/silent"
+check 'run.sh, all well' ends_with '3 passed, 0 failed, 0 left out' 0 "$work/good"
 total $checks $failures

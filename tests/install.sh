@@ -95,6 +95,16 @@ folder_is_made_apart() {
         ! grep -q '^RuntimeDirectory=' "$unit"
 }
 
+# What it holds is for root and the daemon: systemd-tmpfiles gives it the daemon's group.
+only_the_daemon_reads_the_configuration() {
+    [ "$(stat -c %a "$root/opt/etc/redlockd/redlockd.yaml")" = 640 ] &&
+        grep -qx "z /opt/etc/redlockd/redlockd.yaml 0640 root redlockd" "$root$prefix/lib/tmpfiles.d/redlockd.conf"
+}
+
+leaves_no_core() {
+    grep -qx 'LimitCORE=0' "$unit"
+}
+
 makes_the_user() {
     mkdir -p "$root/system/etc"
     systemd-sysusers --root="$root/system" "$root$prefix/lib/sysusers.d/redlockd.conf" || return 1
@@ -131,6 +141,8 @@ check 'only redlock_ leaves the library' exports_only_ours
 check 'the library needs libc and OpenSSL only' needs_little
 check 'systemd never gives the daemon up' is_always_started_again
 check 'no unit takes /run/redlockd away' folder_is_made_apart
+check 'only the daemon reads the configuration' only_the_daemon_reads_the_configuration
+check 'no core is left' leaves_no_core
 if command -v systemd-analyze >/dev/null; then
     check 'systemd-analyze verify is silent' systemd_accepts_the_units
     check 'systemd-analyze security finds little' is_hardly_exposed

@@ -69,7 +69,19 @@ is_as_kubernetes_wants_it() {
     /usr/bin/python3 tests/kubernetes.py conf/kubernetes.yaml "$daemon" ${output:+"$output"}
 }
 
+# An unpacked archive has no .git.
+deb_source_of_an_archive() {
+    local tree=$root/archive found
+    mkdir "$tree"
+    tar -c --exclude=./build --exclude=./.git . | tar -x -C "$tree"
+    make --no-print-directory -C "$tree" deb-source >/dev/null || return 1
+    found=$(cd "$tree"/build/deb/redlockd-*/ && ls -d Makefile .ci/run debian/rules client/redlock.h)
+    rm -rf "$tree"
+    [ "$(wc -l <<<"$found")" -eq 4 ] || { echo "the source package has of four files only: $found"; return 1; }
+}
+
 check 'the version' has_the_version
+check 'make deb from an unpacked archive' deb_source_of_an_archive
 check 'make install' make --no-print-directory "${make_flags[@]}" install
 check "the packages' own test of a program" own_test
 check 'each installed file is in a package' lists_every_file

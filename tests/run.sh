@@ -1,6 +1,7 @@
 #!/bin/bash
 # tests/run.sh PROGRAM...: runs Check programs, many at a time, since most of them only wait. Runs all of them even if
-# some fail, shows what the failing ones wrote, and counts their tests.
+# some fail, shows what the failing ones wrote, and counts their tests. The last lines name what failed, and say how much
+# was left out because this machine lacks what it needs.
 set -uo pipefail
 
 jobs=${TEST_JOBS:-12}
@@ -12,9 +13,12 @@ export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 
+named() { # program; each language has a check.sh
+    case $1 in client/*) echo "${1#client/}" ;; *) echo "${1##*/}" ;; esac
+}
 run_one() {
-    local name=${1##*/} log=$out/${1//\//_}
-    case $1 in client/*) name=${1#client/} ;; esac # each language has a check.sh
+    local name log=$out/${1//\//_}
+    name=$(named "$1")
     local start=$SECONDS
     timeout -k 5 "$limit_s" "$1" >"$log.log" 2>&1
     local status=$?
@@ -34,18 +38,22 @@ run_one() {
         printf '%s\n' "$(printf 'FAIL  %-24s exit status %d\n' "$name" $status; sed 's/^/      /' "$log.log" | tail -n 200)"
     fi
 }
-export -f run_one counts
+export -f run_one named counts
 export out limit_s
 
 # shellcheck disable=SC2016
 [ $# -gt 0 ] && printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" bash -c 'run_one "$1"' run
-passed=0 failed=0
+passed=0 failed=0 left_out=0 names=()
 for program in "$@"; do
     good=0 bad=1
     count=$out/${program//\//_}.count
     [ -s "$count" ] && read -r good bad <"$count"
     passed=$((passed + good))
     failed=$((failed + bad))
+    [ "$bad" -eq 0 ] || names+=("$(named "$program")")
+    lacks=$(grep -c '^left out: ' "${count%.count}.log" 2>/dev/null)
+    left_out=$((left_out + ${lacks:-0}))
 done
-echo "$passed passed, $failed failed"
+[ ${#names[@]} -eq 0 ] || echo "FAILED: ${names[*]}"
+echo "$passed passed, $failed failed, $left_out left out$([ $left_out -eq 0 ] || echo ': see above')"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

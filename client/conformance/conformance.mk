@@ -7,7 +7,7 @@ $(CONFORMANCE_OBJ): ALL_CFLAGS += -Iclient
 
 $(BUILD)/conformance/c: $(CONFORMANCE_OBJ) $(BUILD)/libredlock.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
 
 objects: $(BUILD)/conformance/c
 CHECKS += client/conformance/check.sh

@@ -12,7 +12,7 @@
 
 #include <redlock.h>
 
-enum { HANDLES = 512, LINE = 2048, WORDS = 16 };
+enum { HANDLES = 1024, LINE = 2048, WORDS = 16 };
 
 /* A lock that a case calls by a letter or word: a, b ... */
 struct handle {

@@ -4,7 +4,7 @@ import re
 import shlex
 
 UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-HEADERS = ("over", "needs", "open", "env", "file", "address")
+HEADERS = ("over", "needs", "known", "open", "env", "file", "address")
 
 
 class CaseError(Exception):
@@ -22,11 +22,13 @@ class Case:
         self.title = ""
         self.over = ["unix"]
         self.needs = []
+        self.known = []  # drivers whose library is known to fail the case
         self.open = ""
         self.env = {}
         self.files = {}
         self.address = None
         self.steps = []  # (line number, text)
+        self.many = None  # where a block is read: how often, and its steps
         for number, line in enumerate(path.read_text().splitlines(), 1):
             line = line.strip()
             if line.startswith("#") and not self.title:
@@ -37,14 +39,14 @@ class Case:
     def read(self, number, line):
         word, _, rest = line.partition(" ")
         if word not in HEADERS:
-            self.steps.append((number, line))
+            self.read_step(number, line, word, rest)
             return
         if self.steps:
             raise CaseError(f"{self.path}:{number}: {word} belongs before the first step")
         if word == "over":
             self.over = rest.split()
-        elif word == "needs":
-            self.needs = rest.split()
+        elif word in ("needs", "known"):
+            setattr(self, word, rest.split())
         elif word == "env":
             key, _, value = rest.partition("=")
             self.env[key] = value
@@ -53,6 +55,16 @@ class Case:
             self.files[name] = text
         else:
             setattr(self, word, rest)
+
+    def read_step(self, number, line, word, rest):
+        if word == "many":
+            self.many = (int(rest), [])
+        elif word == "end" and self.many:
+            times, steps = self.many
+            self.steps += [(at, text.replace("{i}", str(i))) for i in range(1, times + 1) for at, text in steps]
+            self.many = None
+        else:
+            (self.many[1] if self.many else self.steps).append((number, line))
 
 
 def duration_ms(text):

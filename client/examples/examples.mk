@@ -8,7 +8,7 @@ $(EXAMPLE_OBJ): ALL_CFLAGS += -Iclient
 
 $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/client/examples/%.o $(BUILD)/libredlock.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(TLS_LIBS) -lhiredis
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(TLS_LIBS) -lhiredis
 
 $(NIGHTLY): $(BUILD)/examples/%: client/examples/% $(BUILD)/redlock
 	install -D -m 755 $< $@

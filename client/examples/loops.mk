@@ -6,4 +6,4 @@ objects examples: $(LOOPS)
 # libredlock.a by its path, since lib.mk, which calls it LIB_A, is read after this file.
 $(LOOPS): $(BUILD)/%: %.c $(BUILD)/libredlock.a client/redlock.h client/examples/loops.mk
 	@mkdir -p $(@D)
-	$(CC) -Iclient $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_A) $(TLS_LIBS) $(if $(findstring libevent,$@),-levent)
+	$(call quiet,LINK,$@)$(CC) -Iclient $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_A) $(TLS_LIBS) $(if $(findstring libevent,$@),-levent)

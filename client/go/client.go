@@ -21,6 +21,8 @@ const (
 	stable        = 1000  // a connection that lasted so long was no failure
 	patienceMost  = 10000 // silence of redlockd before PING, and again before the connection is given up
 	patienceLeast = 1000  // the same with the shortest TTLs: the machine may be just busy
+	pauseMS       = 20    // a look at a deadline that comes so late shows that this program was paused
+	readMS        = 50    // and so long later, what had come meanwhile is read
 	resumeAgain   = 50    // the least pause before another RESUME, and as much jitter: two at once may both fail
 	notHeldSpan   = 100   // for so long RESUME is asked again after -NOTHELD
 	notHeldAgain  = 25

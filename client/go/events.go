@@ -280,7 +280,7 @@ func (c *Client) setUntil(lk *link, l *Lock, until, now int64) {
 	if l.span = deadline - now; l.span < 0 {
 		l.span = 0
 	}
-	l.warned = false
+	l.warned, l.overAt = false, 0
 	l.deadline.Store(deadline)
 	if deadline-l.span/3 < c.wakeAt {
 		c.kick()
@@ -305,7 +305,11 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 		return
 	}
 	if deadline <= now {
-		c.expire(l)
+		if lookAt := c.readFirst(l, now); lookAt > now {
+			soon(lookAt)
+		} else {
+			c.expire(l)
+		}
 		return
 	}
 	soon(deadline)
@@ -332,6 +336,19 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.serial++
 	k.serial = c.serial
 	c.link.send(k, now)
+}
+
+// readFirst returns when to judge a lock whose time is over. After a pause of this program (SIGSTOP, a virtual machine
+// that stood still), a renewal may have come that no goroutine has read yet.
+func (c *Client) readFirst(l *Lock, now int64) int64 {
+	paused := l.isSession() && c.link != nil && l.link == c.link && now-l.deadline.Load() > pauseMS
+	if l.overAt == 0 && paused {
+		l.overAt = now
+	}
+	if l.overAt == 0 {
+		return now
+	}
+	return l.overAt + readMS
 }
 
 // busy reports whether a request about the lock is under way, and its caller waits. It shows the lock's token, which

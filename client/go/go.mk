@@ -20,23 +20,23 @@ objects: $(BUILD)/conformance/go $(BUILD)/go/tests $(BUILD)/go/examples/nightly.
 
 $(BUILD)/conformance/go: $(GO_SRC)
 	@mkdir -p $(@D)
-	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./conformance
+	$(call quiet,GO,$@)cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./conformance
 
 # The test program is built here, so that make check only runs it.
 $(BUILD)/go/tests: $(GO_SRC)
 	@mkdir -p $(@D)
-	cd client/go && $(GO_ENV) $(GO) vet ./... && $(GO_ENV) $(GO) test -c -o $(abspath $@) .
+	$(call quiet,GO,$@)cd client/go && $(GO_ENV) $(GO) vet ./... && $(GO_ENV) $(GO) test -c -o $(abspath $@) .
 
 STUBS_BENCHES += $(BUILD)/bench/go
 
 $(BUILD)/bench/go: $(GO_SRC)
 	@mkdir -p $(@D)
-	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./bench
+	$(call quiet,GO,$@)cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./bench
 
 # All examples at once; the tests call the nightly job nightly.sh, as the shell script is called.
 $(BUILD)/go/examples/nightly.sh: $(GO_SRC)
 	@mkdir -p $(@D)
-	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $(@D))/ ./examples/stock ./examples/order ./examples/consumer \
+	$(call quiet,GO,$@)cd client/go && $(GO_ENV) $(GO) build -o $(abspath $(@D))/ ./examples/stock ./examples/order ./examples/consumer \
 	    ./examples/cache ./examples/writer ./examples/nightly
 	@ln -sf nightly $@
 endif

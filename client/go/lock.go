@@ -110,6 +110,7 @@ type Lock struct {
 	toldBy      *daemon
 	span        int64 // ms, of the last grant or renewal
 	warned      bool
+	overAt      int64 // when its time was seen to be over, after a pause of this program; 0: it was not
 	// The next fields are for session locks.
 	link      *link // the connection that holds it; nil: it is to be resumed
 	resuming  bool

@@ -18,15 +18,15 @@ $(JAVA_JAR): $(JAVA_SRC)
 	@jar --create --file $@ -C $(BUILD)/java/classes .
 
 $(BUILD)/java/driver.jar: client/java/conformance/Driver.java $(JAVA_JAR)
-	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/conformance $<
+	$(call quiet,JAVAC,$@)$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/conformance $<
 	@jar --create --file $@ -C $(BUILD)/java/conformance .
 
 $(BUILD)/java/tests/redlockd/AllTests.class: $(wildcard client/java/tests/redlockd/*.java) $(JAVA_JAR)
-	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
+	$(call quiet,JAVAC,$@)$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
 
 # A script for each job; the tests call the nightly job nightly.sh, as the shell script is called.
 $(BUILD)/java/examples/nightly.sh: $(wildcard client/java/examples/*.java) $(JAVA_JAR) client/java/java.mk
-	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) client/java/examples/*.java
+	$(call quiet,JAVAC,$@)$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) client/java/examples/*.java
 	@for job in order:Order stock:Stock cache:Cache consumer:Consumer writer:Writer nightly.sh:Nightly; do \
 	    script=$(@D)/$${job%:*}; \
 	    printf '#!/bin/sh\nexec java $(JAVA_QUICK) -cp %s %s "$$@"\n' \

@@ -65,6 +65,20 @@ static bool read_number(struct piece value, int64_t *number)
     return true;
 }
 
+/* Whether the word is in a list with commas. */
+static bool has_feature(struct piece list, const char *word)
+{
+    const char *end = list.text + list.len;
+
+    for (const char *at = list.text; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        if (piece_is((struct piece){at, (size_t)((comma ? comma : end) - at)}, word))
+            return true;
+        at = comma ? comma + 1 : end;
+    }
+    return false;
+}
+
 /* Notes the value of a known pair. Returns the PART_ bit of a pair that counts as a part; 0 for the other
  * known pairs, for a wrong value, and for keys that later versions add. */
 static unsigned take_pair(struct answer *answer, struct piece key, struct piece value)
@@ -83,6 +97,8 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
         answer->limit = value;
     if (piece_is(key, "mode"))
         answer->shared = piece_is(value, "shared");
+    if (piece_is(key, "features"))
+        answer->takes_losses = has_feature(value, "lost");
     if (!read_number(value, &number))
         return 0;
     if (piece_is(key, "fence")) {

@@ -81,6 +81,16 @@ enum redlock_error redlock_unlock(struct redlock_lock *lock)
     return error ? error : await_request(redlock, redlock_unlock_begin(lock));
 }
 
+enum redlock_error redlock_unlock_lost(struct redlock_lock *lock, enum redlock_loss loss)
+{
+    enum redlock_error error = handle_usable(redlock_of(lock), true);
+
+    if (error)
+        return error;
+    lock->loss = loss == REDLOCK_LOSS_CLOCK ? "clock" : "expired";
+    return redlock_unlock(lock);
+}
+
 enum redlock_error redlock_extend(struct redlock_lock *lock, int64_t ttl_ms)
 {
     struct redlock *redlock = redlock_of(lock);

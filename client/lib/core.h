@@ -52,6 +52,8 @@ enum {
     /* How many requests that are answered at once may be under way at a time: fewer than the 64 that redlockd
      * takes of a client beside its max_waits_per_client. */
     CORE_WINDOW = 48,
+    /* How many LOCKs that wait may be under way: with the others fewer than redlockd's max_waits_per_client. */
+    CORE_WAITS = 256 - CORE_WINDOW,
 };
 
 /* ---- requests ---- */
@@ -78,7 +80,7 @@ struct ask {
     TAILQ_ENTRY(ask) link; /* in the list of its state */
     enum ask_state state;
     enum ask_verb verb;
-    bool counted;              /* in core->short_sent */
+    unsigned *counted;         /* (ref) core->short_sent or ->waits_sent; NULL: it is not under way */
     bool cancel;               /* LOCK: a CANCEL is to be sent */
     bool cancelled;            /* LOCK: the program has cancelled it */
     bool told_rows;            /* SHOW, WHO: the program has got rows, so it cannot be asked again */
@@ -146,6 +148,7 @@ struct redlock_lock {
     enum redlock_hold hold;
     bool shared;      /* a reader's: asked for so, or redlockd says so */
     bool downgrading; /* the program has asked for that, and redlockd has not told the new token yet */
+    const char *loss; /* what lost= of its UNLOCK says; NULL: it was not lost */
     bool told_shared; /* a downgrade of the program ended without a clear answer: it stays a reader */
     uint32_t slots;   /* 0: not asked for */
     int place;        /* which of the slots it is; -1: none */
@@ -201,9 +204,10 @@ enum core_action {
 struct core {
     enum core_state state;
     enum core_action action;
-    bool local;   /* over a Unix socket */
-    bool ever_up; /* redlockd has answered once */
-    bool fresh;   /* core_output() may have something to send */
+    bool takes_losses; /* redlockd takes lost= of UNLOCK */
+    bool local;        /* over a Unix socket */
+    bool ever_up;      /* redlockd has answered once */
+    bool fresh;        /* core_output() may have something to send */
     bool news_up, news_down, news_drain;
     bool greet;            /* HELLO is to be sent */
     bool auth;             /* AUTH is to be sent first */
@@ -221,6 +225,8 @@ struct core {
     int64_t pinged_ms;     /* when a PING was due that is not answered yet; 0: none */
     int64_t hello_sent_ms; /* when the HELLO was sent that is not answered yet; 0: none */
     int64_t hello_last_ms; /* when the last HELLO was sent, answered or not */
+    unsigned greetings;    /* how many HELLOs on a new connection are to tell its clock; 0: that is told */
+    bool refuted;          /* one of them has shown that a clock stood still */
     bool hello_soon;       /* since that HELLO a lock was granted, or the daemon's clock stood still */
     enum core_move move;
     unsigned move_failures;
@@ -228,7 +234,7 @@ struct core {
     int64_t next_ms;      /* no lock and no request wants anything before this instant */
     int64_t shortest_ms;  /* the shortest span_ms of the session locks held, or less */
     struct sample sample; /* of this connection */
-    struct sample before; /* the last sample of the connections before this one */
+    struct sample before; /* of the connection before this one, until this one's clock is told */
     char client[WORD_BYTES + 1];
     char user[WORD_BYTES + 1];          /* of AUTH; "": none */
     char secret[CORE_SECRET_BYTES + 1]; /* until it is sent */
@@ -241,6 +247,7 @@ struct core {
     uint32_t last_serial;
     uint64_t last_id;
     unsigned short_sent; /* requests under way that count for CORE_WINDOW */
+    unsigned waits_sent; /* the others, which count for CORE_WAITS */
     unsigned cancels;    /* requests with .cancel */
     struct ask_list queued, sent, done;
 

@@ -17,10 +17,11 @@ void ask_idle(struct core *core, struct ask *ask)
         return;
     TAILQ_REMOVE(ask_list_of(core, ask->state), ask, link);
     if (ask->counted)
-        core->short_sent--;
+        (*ask->counted)--;
     if (ask->cancel)
         core->cancels--;
-    ask->counted = ask->cancel = false;
+    ask->counted = NULL;
+    ask->cancel = false;
     ask->state = ASK_IDLE;
     core->fresh = true;
 }

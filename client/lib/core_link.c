@@ -30,6 +30,8 @@ void core_connected(struct core *core, int64_t now_ms, bool local)
     core->heard_ms = now_ms;
     core->pinged_ms = 0;
     core->greet = true;
+    core->greetings = 1;
+    core->refuted = false;
     core->auth = core->secret[0] != '\0';
     core->auth_sent = false;
 }
@@ -101,8 +103,25 @@ static void meet_daemon(struct core *core, const struct answer *answer, int64_t 
         return;
     core->daemon++;
     core->behind_ms = behind_ms;
+    core->before = (struct sample){0};
 }
 
+/* Whether the connection's clock is known by now. A HELLO that was slow to be answered is repeated, and the core's
+ * sample becomes that of the shortest round trip. */
+static bool clock_is_told(struct core *core, int64_t round_trip_ms)
+{
+    if (core->greetings && core->greetings <= HELLO_REPEATS && round_trip_ms > HELLO_SLOW_MS) {
+        core->greetings++;
+        core->greet = core->fresh = true;
+        return false;
+    }
+    core->greetings = 0;
+    core->before = (struct sample){0};
+    return true;
+}
+
+/* Deadlines change only where HELLO proves that a clock stood still. Until the connection's clock is known, they move
+ * by what is proved, from the moment when the answer was there; then by the core's sample. */
 static void take_hello(struct core *core, const struct answer *answer, int64_t now_ms)
 {
     int64_t sent_ms = core->hello_sent_ms;
@@ -112,11 +131,17 @@ static void take_hello(struct core *core, const struct answer *answer, int64_t n
     if (core->state == CORE_GREETING)
         meet_daemon(core, answer, sent_ms, now_ms);
     core_is_behind(core, answer->behind_ms);
-    if (!sample_take(&core->sample, sent_ms, answer->now_ms, now_ms, core->local))
+    core->refuted |= sample_is_refuted(&core->sample, answer->now_ms, now_ms) ||
+                     sample_is_refuted(&core->before, answer->now_ms, now_ms);
+    (void)sample_take(&core->sample, sent_ms, answer->now_ms, now_ms, core->local);
+    bool told = clock_is_told(core, now_ms - sent_ms);
+    if (!core->refuted)
         return;
+    const struct sample proved = {.any = true, .sent_ms = now_ms, .now_ms = answer->now_ms};
     TAILQ_FOREACH(lock, &core->locks, link)
     if (is_told_by_daemon(lock))
-        lock_recount(lock, now_ms);
+        lock_recount(lock, told ? &core->sample : &proved, now_ms);
+    core->refuted = !told;
 }
 
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms)
@@ -129,6 +154,7 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
         core_break(core, REDLOCK_PROTOCOL, "what answers HELLO is no redlockd of protocol 1");
         return;
     }
+    core->takes_losses = answer->takes_losses;
     take_hello(core, answer, now_ms);
     if (core->state == CORE_UP)
         return;
@@ -252,6 +278,19 @@ static bool expects_something(const struct core *core)
     return core->sessions > 0 || !TAILQ_EMPTY(&core->sent);
 }
 
+/* Whether a line has begun to come, and no other is to be worked on first. */
+static bool has_half_a_line(const struct core *core)
+{
+    return core->in_len > core->in_used && !core_has_line(core);
+}
+
+static int64_t stalled_ms(const struct core *core)
+{
+    if (!has_half_a_line(core))
+        return INT64_MAX;
+    return core->heard_ms + earlier_ms(STALL_MS, patience_ms(core));
+}
+
 static int64_t hello_due_ms(const struct core *core)
 {
     if (core->sample.same || core->locks_count == 0 || core->hello_sent_ms || core->greet)
@@ -277,6 +316,7 @@ static int64_t link_deadline_ms(const struct core *core)
         at_ms = core->heard_ms + patience_ms(core);
     if (core->move != MOVE_NO)
         at_ms = earlier_ms(at_ms, core->move_ms);
+    at_ms = earlier_ms(at_ms, stalled_ms(core));
     return earlier_ms(at_ms, hello_due_ms(core));
 }
 
@@ -284,6 +324,10 @@ static void tick_up(struct core *core, int64_t now_ms)
 {
     if (core->pinged_ms && now_ms - core->pinged_ms >= patience_ms(core)) {
         core_break(core, REDLOCK_CONNECT, "redlockd is silent: it does not answer PING");
+        return;
+    }
+    if (now_ms >= stalled_ms(core)) {
+        core_break(core, REDLOCK_CONNECT, "redlockd fell silent within an answer");
         return;
     }
     if (!core->pinged_ms && expects_something(core) && now_ms - core->heard_ms >= patience_ms(core)) {

@@ -27,9 +27,9 @@ void lock_disbelieve(struct redlock_lock *lock)
 
 /* The deadline on our clock. However wrong the server is, no deadline is further away than the longest
  * duration of the protocol. */
-static int64_t deadline_of(const struct redlock_lock *lock, int64_t now_ms)
+static int64_t deadline_of(const struct redlock_lock *lock, const struct sample *sample, int64_t now_ms)
 {
-    int64_t deadline_ms = sample_deadline_ms(&lock->core->sample, lock->until_ms);
+    int64_t deadline_ms = sample_deadline_ms(sample, lock->until_ms);
 
     if (deadline_ms < 1)
         return 1;
@@ -47,9 +47,9 @@ static void become_earlier(struct redlock_lock *lock, int64_t by_ms)
     core_wants_at(lock->core, lock->warn_ms); /* warn_ms is before the deadline */
 }
 
-void lock_recount(struct redlock_lock *lock, int64_t now_ms)
+void lock_recount(struct redlock_lock *lock, const struct sample *sample, int64_t now_ms)
 {
-    become_earlier(lock, atomic_load(&lock->deadline_ms) - deadline_of(lock, now_ms));
+    become_earlier(lock, atomic_load(&lock->deadline_ms) - deadline_of(lock, sample, now_ms));
 }
 
 void lock_shift(struct redlock_lock *lock, int64_t ms)
@@ -66,7 +66,7 @@ void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms)
 
     lock->until_ms = until_ms;
     lock->until_of = core->daemon;
-    int64_t deadline_ms = deadline_of(lock, now_ms);
+    int64_t deadline_ms = deadline_of(lock, &core->sample, now_ms);
     if (!longer) /* a better sample of the clock is no renewal */
         deadline_ms = earlier_ms(deadline_ms, before_ms);
     lock->span_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
@@ -277,6 +277,7 @@ void lock_expire(struct redlock_lock *lock, int64_t now_ms)
     bool there = lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION;
 
     lock_lost(lock, "expired");
+    lock->loss = "expired";
     if (there)
         lock_give(lock, now_ms + lock->core->timeout_ms);
 }

@@ -11,7 +11,12 @@ enum {
     HELLO_AGAIN_MS = 10000, /* while no lock is held; later, a deadline would be more than 10 ms too early */
     HELLO_HELD_MS = 1000,   /* while a lock is held: we notice so late that our host stood still */
     HELLO_SOON_MS = 100,    /* after a lock was granted, or the daemon's clock stood still */
-    PATIENCE_MS = 10000,    /* silence of redlockd before PING, and again before the connection is given up */
+    /* A HELLO on a new connection that took longer is repeated at once, at most so often, since all of that time would
+     * be taken off the deadlines: redlockd may have begun to listen long after it was sent (socket activation). */
+    HELLO_SLOW_MS = 50,
+    HELLO_REPEATS = 3,
+    PATIENCE_MS = 10000, /* silence of redlockd before PING, and again before the connection is given up */
+    STALL_MS = 5000,     /* silence within a line, after which the connection is given up */
     PATIENCE_LEAST_MS = 1000, /* the same with short TTLs: a machine may be just busy */
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MOST_MS = 1000,
@@ -86,9 +91,10 @@ void lock_news(struct redlock_lock *lock, enum news news);
 void lock_granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
 void lock_retoken(struct redlock_lock *lock, const struct answer *answer);
 void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms); /* a deadline by the daemon */
-void lock_recount(struct redlock_lock *lock, int64_t now_ms); /* the deadline by a new sample: never later */
-void lock_shift(struct redlock_lock *lock, int64_t ms);       /* the daemon's deadline is earlier by ms */
-void lock_disbelieve(struct redlock_lock *lock);              /* the lock has no deadline any more */
+/* The deadline by another sample of the daemon's clock: never later. */
+void lock_recount(struct redlock_lock *lock, const struct sample *sample, int64_t now_ms);
+void lock_shift(struct redlock_lock *lock, int64_t ms); /* the daemon's deadline is earlier by ms */
+void lock_disbelieve(struct redlock_lock *lock);        /* the lock has no deadline any more */
 void lock_lost(struct redlock_lock *lock, const char *why);
 void lock_vanish(struct redlock_lock *lock); /* like lock_lost(), but the program is not told */
 /* Queues an UNLOCK by the lock's token. */

@@ -80,7 +80,11 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
     switch (ask->verb) {
     case ASK_LOCK: put_lock(line, ask, now_ms); break;
     case ASK_RESUME: put_resume(line, ask->lock, now_ms); break;
-    case ASK_UNLOCK: send_put(line, "UNLOCK %s token=%s", ask->lock->name, ask->lock->token_text); break;
+    case ASK_UNLOCK:
+        send_put(line, "UNLOCK %s token=%s", ask->lock->name, ask->lock->token_text);
+        if (ask->lock->loss && ask->lock->core->takes_losses)
+            send_put(line, " lost=%s", ask->lock->loss);
+        break;
     case ASK_CHECK: send_put(line, "CHECK %s token=%s", ask->lock->name, ask->lock->token_text); break;
     case ASK_EXTEND:
         send_put(line, "EXTEND %s token=%s", ask->lock->name, ask->lock->token_text);
@@ -133,8 +137,8 @@ static void send_ask(struct core *core, struct ask *ask, int64_t now_ms)
     put_ask(&line, ask, now_ms);
     sent(core, line);
     ask->state = ASK_SENT;
-    ask->counted = is_short(ask, now_ms);
-    core->short_sent += ask->counted;
+    ask->counted = is_short(ask, now_ms) ? &core->short_sent : &core->waits_sent;
+    (*ask->counted)++;
     TAILQ_INSERT_TAIL(&core->sent, ask, link);
 }
 
@@ -147,7 +151,7 @@ static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t 
         return true;
     if (core->move == MOVE_READY) /* the request is sent on the next connection */
         return true;
-    if (core->short_sent >= CORE_WINDOW && is_short(ask, now_ms))
+    if (is_short(ask, now_ms) ? core->short_sent >= CORE_WINDOW : core->waits_sent >= CORE_WAITS)
         return true;
     return ask->lock && (ask->lock->state == LOCK_DETACHED || ask->lock->state == LOCK_RESUMING);
 }

@@ -26,7 +26,24 @@ int64_t handle_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+bool handle_is_unused(const int64_t *reserved, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i] != 0)
+            return false;
+    return true;
+}
+
 /* ---- its life ---- */
+
+/* Programs allocate these: with another size, or another place of a member, they would have to be compiled anew. */
+#if UINTPTR_MAX == UINT64_MAX
+_Static_assert(sizeof(struct redlock_options) == 88 && offsetof(struct redlock_options, reserved) == 56,
+               "the ABI of libredlock.so.0");
+_Static_assert(sizeof(struct redlock_lock_options) == 88 &&
+                   offsetof(struct redlock_lock_options, reserved) == 48,
+               "the ABI of libredlock.so.0");
+#endif
 
 static int64_t timeout_of(int64_t timeout_ms)
 {
@@ -49,7 +66,8 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
     static const struct redlock_options defaults;
     const struct redlock_options *o = options ? options : &defaults;
 
-    if (o->client && !piece_is_word((struct piece){o->client, strlen(o->client)}, WORD_BYTES)) {
+    bool known = handle_is_unused(o->reserved, sizeof o->reserved / sizeof o->reserved[0]);
+    if (!known || (o->client && !piece_is_word((struct piece){o->client, strlen(o->client)}, WORD_BYTES))) {
         errno = EINVAL;
         return NULL;
     }

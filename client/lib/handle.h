@@ -40,7 +40,9 @@ struct redlock {
     char text[SERVER_LINE_BYTES + 1];
 };
 
-int64_t handle_now_ms(void); /* CLOCK_BOOTTIME */
+int64_t handle_now_ms(void);
+/* Whether this version knows all that the program has set: else it would leave it out silently. */
+bool handle_is_unused(const int64_t *reserved, size_t count); /* CLOCK_BOOTTIME */
 
 /* Called before and after all that may call the callback: a redlock_close() inside takes effect in the last
  * handle_leave(). */

@@ -14,22 +14,22 @@ all: $(LIB_A) $(LIB_SO)
 
 $(BUILD)/pic/%.o: %.c Makefile client/lib/lib.mk | $(BUILD)/found
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 $(LIB_A): $(CLIENT_OBJ)
 	@rm -f $@
-	$(CC) $(filter-out --coverage,$(CFLAGS)) -r -nostdlib -o $(BUILD)/pic/libredlock.o $^
-	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libredlock.o
-	$(AR) rcs $@ $(BUILD)/pic/libredlock.o
+	$(call quiet,LINK,$@)$(CC) $(filter-out --coverage,$(CFLAGS)) -r -nostdlib -o $(BUILD)/pic/libredlock.o $^
+	$(Q)$(OBJCOPY) --localize-hidden $(BUILD)/pic/libredlock.o
+	$(call quiet,AR,$@)$(AR) rcs $@ $(BUILD)/pic/libredlock.o
 
 $(LIB_SO): $(CLIENT_OBJ) $(LIB_MAP)
-	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ) $(TLS_LIBS)
-	ln -sf libredlock.so $@.$(LIB_ABI)
+	$(call quiet,LINK,$@)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ) $(TLS_LIBS)
+	$(Q)ln -sf libredlock.so $@.$(LIB_ABI)
 
 # For tests of the library's parts.
 $(BUILD)/pic/libclient.a: $(CLIENT_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
 
 install-library: $(LIB_A) $(LIB_SO)
 	install -D -m 644 client/redlock.h $(DESTDIR)$(INCLUDEDIR)/redlock.h

@@ -232,6 +232,7 @@ void link_connect(struct link *link)
     link->place = 0;
     link->refused = link->tried = false;
     link->why[0] = '\0';
+    link->heard = false;
     if (!link->spare && !(link->spare = malloc(sizeof *link->spare))) {
         (void)snprintf(link->why, sizeof link->why, "cannot connect: %s", strerror(ENOMEM));
         return;
@@ -316,6 +317,10 @@ ssize_t link_read(struct link *link, char *out, size_t room)
     do
         len = recv(link->fd, out, room, MSG_DONTWAIT);
     while (len < 0 && errno == EINTR);
+    link->heard |= len > 0;
+    if (len == 0 && !link->heard && !link->local)
+        return ended(link, "redlockd closed it before it had said anything; if it speaks TLS there, write "
+                           "tls:host:port");
     if (len == 0)
         return ended(link, "redlockd closed it");
     if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

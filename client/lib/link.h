@@ -31,6 +31,7 @@ struct link {
     bool shake_waits_for_output; /* the handshake goes on when the kernel takes more bytes */
     int epoll;                   /* the descriptor that the program waits for */
     bool local;                  /* a Unix socket */
+    bool heard;                  /* something was read since it is open */
     bool blocked;                /* the kernel takes no more bytes now */
     bool waits_for_output;       /* whether the epoll waits for EPOLLOUT */
     bool secret;                 /* a secret is to be sent: over plain TCP only to loopback addresses */

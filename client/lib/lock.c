@@ -47,6 +47,8 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
         return "a name has 1 to 200 visible characters except , \" = and no # or : first; several names with "
                "commas "
                "between are at most 16, and 800 bytes in all";
+    if (!handle_is_unused(options->reserved, sizeof options->reserved / sizeof options->reserved[0]))
+        return "reserved is 0: the options are not initialized, or of a newer libredlock";
     if (!is_span(options->ttl_ms) || !is_span(options->max_ms))
         return "ttl_ms and max_ms are 0 to 30 days";
     if (options->wait_ms != REDLOCK_WAIT_LONGEST && !is_span(options->wait_ms))

@@ -41,6 +41,11 @@ bool sample_take(struct sample *sample, int64_t sent_ms, int64_t now_ms, int64_t
     return true;
 }
 
+bool sample_is_refuted(const struct sample *older, int64_t now_ms, int64_t received_ms)
+{
+    return older->any && sample_deadline_ms(older, now_ms) > received_ms;
+}
+
 bool sample_goes_on(const struct sample *before, int64_t sent_ms, int64_t now_ms, int64_t received_ms,
                     int64_t grown_ms)
 {

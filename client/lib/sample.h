@@ -15,8 +15,12 @@ struct sample {
 };
 
 /* Takes in a HELLO: when it was sent and received by our clock, and over a Unix socket or not. Returns
- * true if the sample has changed, so that deadlines are to be computed again. */
+ * true if the sample has changed. */
 bool sample_take(struct sample *sample, int64_t sent_ms, int64_t now_ms, int64_t received_ms, bool local);
+
+/* Whether by the older sample the daemon's `now`, which we have received already, is still in our future: then one of
+ * the clocks has stood still, and deadlines that were computed with the older sample may be too late. */
+bool sample_is_refuted(const struct sample *older, int64_t now_ms, int64_t received_ms);
 
 /* Whether a HELLO on a new connection shows the clock of the connection before: it has gone on as far as ours
  * has, or less far by grown_ms, for which the daemon says it has stood still since. */

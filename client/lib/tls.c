@@ -211,6 +211,10 @@ static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BY
                        is_stranger(verified) ? " (REDLOCK_CA or tls_ca names the CA that signed it)" : "");
     else if (ERR_GET_REASON(cause()) == SSL_R_WRONG_VERSION_NUMBER)
         (void)snprintf(why, TLS_WHY_BYTES, "no TLS is spoken there");
+    else if (ERR_GET_REASON(cause()) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
+        (void)snprintf(
+            why, TLS_WHY_BYTES,
+            "it asks for a certificate (REDLOCK_CERT and REDLOCK_KEY, or tls_cert and tls_key, name one)");
     else
         (void)snprintf(why, TLS_WHY_BYTES, "TLS: %s", reason());
 }

@@ -140,9 +140,13 @@ static void print_tls(FILE *out, const char *before, const struct wire_settings 
 /* A master that is a mapping; false: it is a plain URL. */
 static bool print_node(FILE *out, const struct conf_node *node, const char *url)
 {
-    if (!node->own_tls.on && !node->no_kill)
+    if (!node->own_tls.on && !node->no_kill && !node->name[0])
         return false;
-    fprintf(out, " {url: \"%s\"%s", url, node->no_kill ? ", no_kill: yes" : "");
+    fprintf(out, " {url: \"%s\"", url);
+    if (node->name[0])
+        fprintf(out, ", name: \"%s\"", node->name);
+    if (node->no_kill)
+        fputs(", no_kill: yes", out);
     print_tls(out, ", tls: ", &node->own_tls, WIRE_CLIENT);
     fputs("}\n", out);
     return true;
@@ -206,12 +210,15 @@ static void print_marks(FILE *out, const struct users *users, const struct user 
         fputs("]\n", out);
 }
 
-static void print_users(FILE *out, const struct users *users)
+static void print_users(FILE *out, const struct conf *conf)
 {
+    const struct users *users = conf->users;
     static const char *const keys[] = {"max_locks", "max_waits", "max_clients"};
 
     if (users)
         fputs("users:\n", out);
+    else if (conf->users_off)
+        fputs("users: off\n", out);
     for (unsigned i = 0; users && i < users->count; i++) {
         const struct user *user = &users->list[i];
         const int64_t limits[] = {user->max_locks, user->max_waits, user->max_clients};
@@ -238,7 +245,7 @@ void conf_print(const struct conf *conf, FILE *out)
         const struct conf_setting *setting = &conf_settings[k];
         bool list = setting->kind->list;
         if (setting->kind == &conf_kind_users) {
-            print_users(out, conf->users);
+            print_users(out, conf);
             continue;
         }
         fprintf(out, !list ? "%s:" : conf_items(conf, setting) ? "%s:\n" : "%s: []\n", setting->key);

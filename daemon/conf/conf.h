@@ -16,6 +16,7 @@ enum {
     CONF_LISTENERS = 16,
     CONF_HOST_BYTES = 256,
     CONF_PATH_BYTES = 104,
+    CONF_NAME_BYTES = 640, /* a master's name in its set: a host name stands before a path or an address */
     CONF_SECRET_BYTES = 256,
     CONF_PASSWORD_BYTES = 8193, /* a file may have so many: the tokens of cloud services have up to 3 KB */
     CONF_PREFIX_BYTES = 64,
@@ -53,6 +54,7 @@ struct conf_node {
     char password[CONF_PASSWORD_BYTES]; /* "": none; of a file: as it was when the configuration was read */
     bool password_of_file;
     int db;
+    char name[CONF_HOST_BYTES];   /* "": its address is its name (conf_set.h) */
     bool no_kill;                 /* the master allows neither CLIENT ID nor CLIENT KILL */
     struct wire_settings own_tls; /* as written beside its URL */
     struct wire_settings tls;     /* own_tls over node_tls; .on: rediss:// */
@@ -89,6 +91,7 @@ struct conf {
     enum log_level log_level;
     bool allow_break;
     struct users *users; /* (owned) NULL: everybody may do everything */
+    bool users_off;      /* and the file says so */
 };
 
 /* Sets every default, as in conf/redlockd.yaml, and no masters. */
@@ -135,6 +138,9 @@ struct conf_change {
     const char *from, *to; /* as in SHOW CONFIG, valid during the call; NULL for lists and secrets */
 };
 
+/* Whether the file has lost its users without saying that they are off, as a file that was cut off does: then
+ * conf_update() would open the daemon to everybody. */
+bool conf_loses_users(const struct conf *conf, const struct conf *fresh);
 /* Copies from fresh (complete and consistent) the settings that may change while the daemon runs, so that
  * conf stays consistent. told() is called for each difference, including the ones that were not taken. */
 void conf_update(struct conf *conf, const struct conf *fresh,

@@ -198,16 +198,27 @@ static const char *node_unix(struct conf_node *node, const char *text)
     return node_db(node, text + len + 4);
 }
 
+/* The names of hosts are the same in capitals. */
+static const char *node_host(struct conf_node *node, const char *text)
+{
+    const char *wrong = node_tcp(node, text);
+    for (char *at = node->address.host; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    for (char *at = node->address.shown; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return wrong;
+}
+
 const char *conf_address_node(struct conf_node *node, const char *url)
 {
     memset(node, 0, sizeof *node);
     if (strncmp(url, "rediss://", 9) == 0) {
         node->tls.on = true;
-        return wire_has_tls() ? node_tcp(node, url + 9)
+        return wire_has_tls() ? node_host(node, url + 9)
                               : "rediss:// needs TLS, without which this redlockd was built (make TLS=no)";
     }
     if (strncmp(url, "redis://", 8) == 0)
-        return node_tcp(node, url + 8);
+        return node_host(node, url + 8);
     if (strncmp(url, "unix:", 5) == 0)
         return node_unix(node, url + 5);
     return "not an address of a Redis master; " NODE_FORM;

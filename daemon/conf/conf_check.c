@@ -3,6 +3,7 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_set.h"
 #include "daemon/wire/wire.h"
 
 #define QUARANTINE "(max_ttl is also how long a restarted master is kept out)"
@@ -60,6 +61,21 @@ static void conf_check_ttls(struct conf_reader *r)
                    "a lock of min_ttl (%s) could never be granted; allowed is at most %s, which is min_ttl "
                    "less the allowance for clock drift",
                    text, limit);
+    }
+}
+
+/* Two names of one server would be two votes of it. */
+static void conf_check_names(struct conf_reader *r)
+{
+    char name[CONF_NAME_BYTES], other[CONF_NAME_BYTES];
+    for (unsigned i = 0; i < r->conf->masters; i++) {
+        conf_set_name(&r->conf->nodes[i], name);
+        for (unsigned k = 0; k < i; k++) {
+            conf_set_name(&r->conf->nodes[k], other);
+            if (strcmp(name, other) == 0)
+                conf_fault(r, &r->node_places[i], "nodes",
+                           "two masters have the name %.300s; each is a server of its own", name);
+        }
     }
 }
 
@@ -174,6 +190,32 @@ static void conf_check_proofs(struct conf_reader *r)
     if (!sockets && (users_have(conf->users, MARK_UID) || users_have(conf->users, MARK_GID)))
         conf_warn(r, conf_place(r, "users"), "users",
                   "uid, gid: no address in listen is a Unix socket, so nobody is known by them");
+}
+
+/* A name in a certificate says only as much as the CA that signed it: with a CA of its own at each address, a partner's
+ * CA could make itself a certificate with another user's name. */
+static void conf_check_cas(struct conf_reader *r)
+{
+    const struct conf *conf = r->conf;
+    const struct conf_listener *first = NULL;
+    if (!conf->users || !users_have(conf->users, MARK_CERT))
+        return;
+    for (unsigned i = 0; i < conf->listeners + conf->http_listeners; i++) {
+        bool http = i >= conf->listeners;
+        const struct conf_listener *listener = http ? &conf->http[i - conf->listeners] : &conf->listen[i];
+        if (!listener->tls.ca[0])
+            continue;
+        if (!first)
+            first = listener;
+        if (strcmp(listener->tls.ca, first->tls.ca) == 0)
+            continue;
+        conf_fault(r, http ? &r->http_places[i - conf->listeners] : &r->listen_places[i],
+                   http ? "http" : "listen",
+                   "client_ca of %s is another than that of %s, so cert: of users could be shown by whoever "
+                   "either CA has signed; use one client_ca for all, or secret_file in place of cert",
+                   listener->address.shown, first->address.shown);
+        return;
+    }
 }
 
 /* Whether a socket that waits for clients has this address already. */
@@ -299,11 +341,13 @@ void conf_check(struct conf_reader *r)
 {
     conf_check_ttls(r);
     conf_check_masters(r);
+    conf_check_names(r);
     conf_check_guard(r);
     conf_check_break(r);
     conf_check_shares(r);
     conf_check_listeners(r);
     conf_check_proofs(r);
+    conf_check_cas(r);
     conf_check_http(r);
     conf_check_listen_tls(r, "listen", r->conf->listen, r->conf->listeners, r->listen_places);
     conf_check_listen_tls(r, "http", r->conf->http, r->conf->http_listeners, r->http_places);

@@ -3,6 +3,7 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_set.h"
 
 unsigned conf_items(const struct conf *conf, const struct conf_setting *setting)
 {
@@ -233,6 +234,18 @@ static bool value_set_nodes(struct conf *conf, const struct conf_setting *s, con
     return true;
 }
 
+static bool node_name_set(struct conf_node *node, const char *text, char why[CONF_WHY_BYTES])
+{
+    const char *wrong = conf_set_name_wrong(text);
+    char shown[80];
+    if (wrong) {
+        snprintf(why, CONF_WHY_BYTES, "%s: a master's name %s", conf_shown(shown, sizeof shown, text), wrong);
+        return false;
+    }
+    memcpy(node->name, text, strlen(text) + 1);
+    return true;
+}
+
 bool conf_node_set(struct conf *conf, const char *key, const char *text, char why[CONF_WHY_BYTES])
 {
     char shown[80];
@@ -240,7 +253,9 @@ bool conf_node_set(struct conf *conf, const char *key, const char *text, char wh
     if (strcmp(key, "no_kill") == 0)
         return conf_switch(text, &node->no_kill) ||
                conf_value_refuse(why, text, "yes or no, as in {url: redis://10.0.0.1:6379, no_kill: yes}");
-    snprintf(why, CONF_WHY_BYTES, "%s is no key of a master; its keys are url, tls and no_kill",
+    if (strcmp(key, "name") == 0)
+        return node_name_set(node, text, why);
+    snprintf(why, CONF_WHY_BYTES, "%s is no key of a master; its keys are url, name, tls and no_kill",
              conf_shown(shown, sizeof shown, key));
     return false;
 }
@@ -253,8 +268,9 @@ static bool value_show_node(const struct conf *conf, const struct conf_setting *
         return false;
     conf_address_url(&conf->nodes[i], false, out, size);
     size_t len = strlen(out);
-    snprintf(out + len, size - len, "%s%s", conf->nodes[i].no_kill ? ",no_kill=yes" : "",
-             conf->nodes[i].own_tls.on ? "," : "");
+    const char *name = conf->nodes[i].name;
+    snprintf(out + len, size - len, "%s%s%s%s", name[0] ? ",name=" : "", name,
+             conf->nodes[i].no_kill ? ",no_kill=yes" : "", conf->nodes[i].own_tls.on ? "," : "");
     len = strlen(out);
     conf_tls_show(&conf->nodes[i].own_tls, WIRE_CLIENT, false, out + len, size - len);
     return true;

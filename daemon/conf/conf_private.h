@@ -4,6 +4,7 @@
  *     conf_value.c    one value: text -> field, field -> text
  *     conf_list.c     the lists: listen, http, http_hosts, nodes
  *     conf_address.c  addresses and URLs
+ *     conf_set.c      the names of the masters, and their hash
  *     conf_tls.c      certificates, keys and whom to trust
  *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text

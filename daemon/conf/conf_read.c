@@ -258,8 +258,11 @@ static bool list_set(struct conf_reader *r, yaml_document_t *document, const str
                      const yaml_node_t *value, struct conf_place place)
 {
     bool http = setting->kind == &conf_kind_http || setting->kind == &conf_kind_hosts;
-    if (http && value->type == YAML_SCALAR_NODE)
+    bool listen = setting->kind == &conf_kind_listen && !yaml_is_null(value);
+    if ((http || listen) && value->type == YAML_SCALAR_NODE) {
+        conf_items_clear(r->conf, setting);
         return list_item(r, document, setting, value);
+    }
     if (value->type != YAML_SEQUENCE_NODE ||
         (value->data.sequence.items.start == value->data.sequence.items.top && !http)) {
         conf_fault(r, &place, setting->key, "%s%s",

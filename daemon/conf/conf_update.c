@@ -4,6 +4,7 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_set.h"
 
 struct update {
     struct conf *conf;
@@ -56,6 +57,14 @@ static bool kills_differ(const struct update *u)
     return false;
 }
 
+/* Other daemons care only for the set: not in which order the masters stand here, nor how they are reached. */
+static enum conf_when nodes_when(const struct update *u)
+{
+    if (conf_set_hash(u->conf) != conf_set_hash(u->fresh))
+        return CONF_ALL_RESTART;
+    return masters_differ(u) || kills_differ(u) ? CONF_RESTART : CONF_NEXT_LOGIN;
+}
+
 /* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, which only a
  * restart changes. Then every changed key that depends on max_ttl is held back. */
 static bool ttls_held_back(const struct update *u)
@@ -94,8 +103,8 @@ static void setting_update(struct update *u, const struct conf_setting *setting)
         return;
     if (change.with)
         change.when = setting_find(change.with)->when;
-    if (setting->kind == &conf_kind_nodes && !masters_differ(u))
-        change.when = kills_differ(u) ? CONF_RESTART : CONF_NEXT_LOGIN;
+    if (setting->kind == &conf_kind_nodes)
+        change.when = nodes_when(u);
     if (!setting->kind->list) {
         change.from = u->from;
         change.to = u->to;
@@ -122,10 +131,13 @@ static void logins_update(struct update *u)
 {
     static const struct conf_change change = {.key = "password", .when = CONF_NEXT_LOGIN};
     bool differ = logins_differ(u->conf, u->fresh);
+    bool same_set = conf_set_hash(u->conf) == conf_set_hash(u->fresh);
     if (masters_differ(u))
         return;
     for (unsigned i = 0; i < u->conf->masters; i++) {
         struct conf_node *node = &u->conf->nodes[i];
+        if (same_set)
+            memcpy(node->name, u->fresh->nodes[i].name, sizeof node->name);
         node->own_tls = u->fresh->nodes[i].own_tls;
         node->tls = u->fresh->nodes[i].tls;
         memcpy(node->user, u->fresh->nodes[i].user, sizeof node->user);
@@ -142,6 +154,7 @@ static void users_update(struct update *u)
     static const struct conf_change change = {.key = "users", .when = CONF_AT_ONCE};
     struct users *before = u->conf->users;
 
+    u->conf->users_off = u->fresh->users_off;
     if (users_equal(before, u->fresh->users))
         return;
     if (u->fresh->users)
@@ -149,6 +162,11 @@ static void users_update(struct update *u)
     u->conf->users = users_share(u->fresh->users);
     users_free(before);
     u->told(u->arg, &change);
+}
+
+bool conf_loses_users(const struct conf *conf, const struct conf *fresh)
+{
+    return conf->users && !fresh->users && !fresh->users_off;
 }
 
 void conf_update(struct conf *conf, const struct conf *fresh,

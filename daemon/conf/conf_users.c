@@ -364,11 +364,16 @@ bool conf_users_read(struct conf_reader *r, yaml_document_t *document, const yam
                      const struct conf_place *place)
 {
     struct user_reader u = {.r = r, .document = document};
-    bool good = true;
+    bool good = true, on = true;
 
+    if (value->type == YAML_SCALAR_NODE && !yaml_is_null(value) && conf_switch(yaml_text(value), &on) &&
+        !on) {
+        r->conf->users_off = true;
+        return true;
+    }
     if (value->type != YAML_SEQUENCE_NODE ||
         value->data.sequence.items.start == value->data.sequence.items.top) {
-        conf_fault(r, place, "users", "%s; write one user an item, as in \"- " EXAMPLE "\"",
+        conf_fault(r, place, "users", "%s; write one user an item, as in \"- " EXAMPLE "\", or off",
                    value->type == YAML_SEQUENCE_NODE ? "the list is empty" : "wrong type: not a list");
         return false;
     }

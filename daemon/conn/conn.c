@@ -160,8 +160,8 @@ void conn_flush(struct conn *c)
     bool empty = !buffer_len(&c->out);
     if (empty)
         buffer_return(c->all, &c->out);
-    c->stuck = !empty || c->listings;
+    c->stuck = !empty || (c->listings && !c->awaits_row);
     conn_pace(c);
-    conn_watch(c, empty && c->listings);
+    conn_watch(c, empty && c->stuck);
     conn_settle(c);
 }

@@ -19,6 +19,7 @@ static void conn_move(struct conn *c, enum conn_state to)
 
     assert(legal[c->state] & 1 << to);
     c->state = to;
+    newcomer_leave(c);
 }
 
 static void conn_gone(struct conn *c)
@@ -29,6 +30,7 @@ static void conn_gone(struct conn *c)
     listings_abandon(c);
     user_forget(c);
     conn_not_unread(c);
+    admit_forget(c);
     if (c->handshake)
         handshake_cancel(c->handshake);
     c->handshake = NULL;
@@ -61,6 +63,7 @@ void conn_deny(struct conn *c, const char *why)
     }
     conn_tell(c, "client_dropped", why);
     c->expelled = true;
+    admit_forget(c);
     c->queued = 0;
     buffer_return(c->all, &c->queue);
     buffer_return(c->all, &c->rest);
@@ -73,16 +76,29 @@ void conn_deny(struct conn *c, const char *why)
 
 void conn_reject(struct conn *c, const char *why)
 {
-    char address[ADDRESS_TEXT_BYTES];
-
     assert(!c->known);
-    conn_address(c, address);
-    if (why)
-        conn_tell(c, "client_foreign", why);
-    else
-        log_debug("client_foreign", "session=%llu address=%s speaks=HTTP", (unsigned long long)c->session,
-                  address);
+    conn_tell(c, "client_foreign", why);
     conn_gone(c);
+}
+
+/* Only conns_flush() frees connections otherwise, which takes them from these lists. */
+bool conn_evict(struct conn *c)
+{
+    if (!c)
+        return false;
+    struct conns *all = c->all;
+
+    assert(!c->known && !all->flushing);
+    conn_tell(c, "client_dropped",
+              "another client needed its place: it had not ended its TLS handshake, or had no user");
+    conn_gone(c);
+    if (c->is_ready)
+        STAILQ_REMOVE(&all->ready, c, conn, ready);
+    if (c->is_dirty)
+        STAILQ_REMOVE(&all->dirty, c, conn, dirty);
+    STAILQ_REMOVE(&all->gone, c, conn, gone);
+    conn_table_remove(c);
+    return true;
 }
 
 /* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new:

@@ -76,25 +76,30 @@ static void input_refuse(struct conn *c, const char *why)
     conn_ready(c);
 }
 
-static void line_take(struct conn *c, const char *line, size_t len)
+/* false: the line is held back, and is to be taken again later. */
+static bool line_take(struct conn *c, const char *line, size_t len)
 {
     struct conns *all = c->all;
     enum line_result result = line_read(all, line, len);
 
     if (result == LINE_EMPTY)
-        return;
+        return true;
     if (result == LINE_REFUSED && text_len(len) > 0 && line_is_header(line, len)) {
         input_refuse(c, header);
-        return;
+        return true;
     }
+    bool queues = (c->untagged || c->queued) && !request_overtakes(result, &all->request, &all->refusal);
+    if (result == LINE_REQUEST && !queues && !admit(c, &all->request))
+        return false;
     all->stats.lines++;
-    if ((c->untagged || c->queued) && !request_overtakes(result, &all->request, &all->refusal)) {
+    if (queues) {
         line_queue(c, line, len);
         c->barred = result == LINE_REQUEST && all->request.verb == VERB_AUTH;
     } else {
         line_start(c, result);
     }
     c->blocked |= c->barred; /* until input_resume() finds the AUTH answered */
+    return true;
 }
 
 /* A line that is too long; line has its first LINE_BYTES. */
@@ -147,7 +152,8 @@ static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *e
         size_t text = whole - 1;
         if (text && line[text - 1] == '\r')
             text--;
-        line_take(c, line, text);
+        if (!line_take(c, line, text))
+            used -= whole;
     }
     return used;
 }
@@ -236,7 +242,7 @@ void input_read(struct conn *c)
     if (c->first && line_is_foreign(all->input, len)) {
         conn_reject(c, wire_looks_like_tls(all->input, len)
                            ? "it speaks TLS to an address that has no tls in listen"
-                           : NULL);
+                           : "it speaks HTTP to an address of listen: that is for those in http");
         return;
     }
     size_t used = input_lines(c, all->input, len, &ended);
@@ -249,7 +255,8 @@ void input_read(struct conn *c)
 
 /* ---- going on ---- */
 
-static void queue_take(struct conn *c)
+/* false: its line is held back. */
+static bool queue_take(struct conn *c)
 {
     const unsigned char *head = (const unsigned char *)c->queue.bytes + c->queue.start;
     size_t len = (size_t)head[0] << 8 | head[1];
@@ -257,19 +264,23 @@ static void queue_take(struct conn *c)
     enum line_result result = line_read(c->all, (const char *)head + 2, len);
 
     assert(c->queued && result != LINE_EMPTY);
+    if (result == LINE_REQUEST && !admit(c, &c->all->request))
+        return false;
     c->queue.start += 2 + text_bytes;
     assert(c->queue.start <= c->queue.end);
     c->queued--;
     line_start(c, result);
+    return true;
 }
 
 void input_resume(struct conn *c)
 {
     bool ended = false;
 
-    while (c->queued && !c->untagged && !output_full(c) && !c->doom && c->state != CONN_GONE)
-        queue_take(c);
-    if (c->doom || c->state == CONN_GONE)
+    while (c->queued && !c->untagged && !c->held && !output_full(c) && !c->doom && c->state != CONN_GONE)
+        if (!queue_take(c))
+            conn_watch(c, false);
+    if (c->doom || c->state == CONN_GONE || c->held)
         return;
     if (!c->queued)
         buffer_return(c->all, &c->queue);

@@ -2,10 +2,13 @@
  *
  *     conn_lists.c   ready, dirty, timed, unread: what is to be done for a connection
  *     conn_tell.c    what the log tells about a client
+ *     conn_peer.c    whom connections come from
  *     conn_table.c   sessions, and the memory that connections lend each other
  *     conn_output.c  replies -> bytes
  *     conn_show.c    lists, made as the client reads them
+ *     conn_newcomer.c  connections that have not got so far that they could hold a lock
  *     conn_user.c    which user a client is, and AUTH
+ *     conn_admit.c   requests that are held back while the masters have no room for them: their turns
  *     conn_watch.c   what libevent watches
  *     conn_end.c     the end of a connection, from its last request to its last byte
  *     conn_request.c one line -> its answer, or a request for the handler
@@ -45,6 +48,7 @@ enum {
     AUTH_TRIES = 3,          /* wrong ones; then the connection is closed */
     STRANGER_MS = 10000,     /* for which a connection without a user may stay */
     NO_USER = UINT16_MAX,
+    HELD_CLASSES = 2, /* see conn_admit.c */
 };
 
 /* Until an AUTH with an unknown user or a wrong secret is answered, whichever it was. A fuzzer cannot wait so
@@ -124,6 +128,8 @@ struct conn {
     bool expelled;   /* AUTH was wrong too often, or the client is denied: nothing is read any more */
     bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
     bool by_auth;    /* its user is the one that AUTH proved */
+    bool awaits_row; /* the next row of its list comes later */
+    bool its_turn;   /* its next line is held back no longer */
     bool stuck;      /* output, or a list that goes on, waits until the socket takes more */
     bool is_ready, is_dirty, is_timed, is_unread;
     const char *doom; /* why the connection is to be closed (static text); NULL: it is not */
@@ -160,11 +166,21 @@ struct conn {
     uint16_t peer_family;
     uint16_t peer_number;      /* see conns_peer() */
     uint16_t user;             /* its number; NO_USER: none */
+    struct newcomer *newcomer; /* NULL: it is none */
     struct stranger *stranger; /* NULL: no AUTH was wrong, and the connection has a user or needs none */
     char *certificate; /* names of the client's verified certificate, see struct user_client; NULL: none */
 
+    struct held_group *held; /* where its next line is held back; NULL: it is not */
+    uint8_t held_class, held_verb;
+
     STAILQ_ENTRY(conn) ready, dirty, gone;
-    TAILQ_ENTRY(conn) timed, unread;
+    TAILQ_ENTRY(conn) timed, unread, held_next;
+};
+
+/* The connections of one peer, or user, whose next lines are held back. */
+struct held_group {
+    TAILQ_HEAD(, conn) conns; /* all zero at first */
+    TAILQ_ENTRY(held_group) ring;
 };
 
 /* session = serial * capacity + index + 1: small numbers, found at once, never reused. */
@@ -201,6 +217,11 @@ struct conns {
     struct event unread_timer; /* ... which is read in the next turn, as if the kernel had reported it */
     TAILQ_HEAD(, conn) timed;  /* by since_ms: the time-out is the same for all, so one timer is enough */
     struct event timer;
+    TAILQ_HEAD(held_ring, held_group) held[HELD_CLASSES]; /* groups with such connections; see conn_admit.c */
+    struct held_group *groups[HELD_CLASSES];              /* of each peer and user */
+    unsigned held_count, urgent_turns;
+    bool short_of_room; /* the masters have no room, or who is held back comes first */
+    bool more_turns;    /* the turns of one flush are over, and there may be more */
     bool flushing;
     uint64_t flushes; /* counts calls of conns_flush() */
     int64_t full_ms;  /* when a client was refused last, since only the first refusal in a while is logged */
@@ -215,6 +236,7 @@ struct conns {
 
     int64_t now_us; /* when something was read last, or conns_now() was told */
     struct handshakes *handshakes;
+    struct newcomers *newcomers;
     bool judging;    /* see conns_judge() ... */
     uint64_t judged; /* ... and how far it has come in the table */
     struct conns_stats stats;
@@ -249,6 +271,11 @@ void conn_address(const struct conn *c, char out[ADDRESS_TEXT_BYTES]);
 void conn_tell(struct conn *c, const char *event, const char *why);
 /* Logs how many ends were only counted, once a second is over or at_once. */
 void conn_tell_rest(struct conns *all, bool at_once);
+
+/* ---- conn_peer.c ---- */
+/* See conns_peer() and conns_group(). uid: of the process behind a Unix socket. */
+uint16_t peer_number(const struct conns *all, const struct sockaddr *peer, uid_t uid);
+uint16_t peer_group(const struct conns *all, const struct sockaddr *peer, uid_t uid);
 
 /* ---- conn_table.c ---- */
 int conn_table_new(struct conns *all);
@@ -300,6 +327,17 @@ void output_undelivered(struct conn *c);
 void show_start(struct conn *c, const struct request *what);
 void show_produce(struct conn *c);
 
+/* ---- conn_newcomer.c ---- */
+int newcomers_new(struct conns *all); /* -1: no memory */
+void newcomers_free(struct conns *all);
+void newcomer_join(struct conn *c, uint16_t group);
+/* It has got so far, or it is gone. */
+void newcomer_leave(struct conn *c);
+/* The oldest one of the largest group, which gives way to another client where there is room for no more; NULL: none. */
+struct conn *newcomer_oldest(const struct conns *all);
+/* The oldest one of the client's peer, which is of that group. */
+struct conn *newcomer_oldest_of(const struct conn *c, uint16_t group);
+
 /* ---- conn_user.c ---- */
 /* NULL: none. */
 const struct user *user_of(const struct conn *c);
@@ -328,13 +366,25 @@ void conn_break(struct conn *c, int err, const char *why);
 void conn_drop(struct conn *c, const char *why);
 /* Ends an open connection as CONN_DENIED. */
 void conn_deny(struct conn *c, const char *why);
-/* Ends a connection that never spoke our protocol. why is NULL where that needs no line in the log. */
+/* Ends a connection that never spoke our protocol. */
 void conn_reject(struct conn *c, const char *why);
+/* Ends a newcomer at once, and frees it: another client needs its place. false: there is none (NULL). */
+bool conn_evict(struct conn *c);
 /* Nothing is left to be said about locks: appends +BYE after a QUIT, and leaves only the last bytes to be
  * written. */
 void conn_farewell(struct conn *c);
 /* Takes the next step towards the end if everything before it is done. */
 void conn_settle(struct conn *c);
+
+/* ---- conn_admit.c ---- */
+int admit_new(struct conns *all);
+void admit_free(struct conns *all);
+/* Whether the request may go on now. If not, the connection is not read until its turn comes, which begins with the
+ * same line. */
+bool admit(struct conn *c, const struct request *what);
+void admit_forget(struct conn *c); /* the connection is gone, or its lines do not count any more */
+/* The next connection whose turn it is, as far as there is room: it is to go on at once. NULL: none. */
+struct conn *admit_next(struct conns *all);
 
 /* ---- conn_request.c ---- */
 /* Whether a line need not wait for the untagged request before it. */

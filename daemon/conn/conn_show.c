@@ -74,7 +74,7 @@ static size_t show_row(struct conn *c, struct listing *listing, char *out)
 
 void show_produce(struct conn *c)
 {
-    bool ended = c->show_flush == c->all->flushes;
+    bool ended = c->show_flush == c->all->flushes || c->awaits_row;
     unsigned hidden = 0;
 
     c->show_flush = c->all->flushes;
@@ -85,8 +85,9 @@ void show_produce(struct conn *c)
 
         if (len == ROW_HIDDEN && ++hidden < HIDDEN_ROWS)
             continue;
-        if (len == ROW_HIDDEN)
-            return; /* the next turn goes on */
+        c->awaits_row = len == ROW_LATER;
+        if (len == ROW_HIDDEN || len == ROW_LATER)
+            return; /* the next turn goes on, or conns_rows_known() */
         ended = len == 0;
         assert(len <= SERVER_LINE_BYTES);
         if (ended) {

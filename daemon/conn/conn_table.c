@@ -75,6 +75,7 @@ void conn_table_remove(struct conn *c)
     all->count--;
     --*user_counter(c);
     user_forget(c);
+    newcomer_leave(c);
     while ((pending = c->pending)) {
         c->pending = pending->next;
         pending_free(all, pending);
@@ -219,6 +220,7 @@ void listing_end(struct conn *c)
     if (!c->listings)
         c->listings_tail = &c->listings;
     c->listing_count--;
+    c->awaits_row = false;
     pending_unlink(c, listing->pending);
     pending_free(c->all, listing->pending);
     listing_free(c->all, listing);

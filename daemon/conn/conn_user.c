@@ -140,6 +140,8 @@ void user_identify(struct conn *c)
     }
     user_become(c, c->handshake ? NULL : user);
     bool strange = users && !user;
+    if (!strange && !c->handshake)
+        newcomer_leave(c);
     if (!strange && !c->stranger)
         return;
     struct stranger *stranger = stranger_of(c);
@@ -198,7 +200,8 @@ static const struct user *auth_user(const struct users *users, const struct requ
     uint8_t hash[SECRET_HASH_BYTES] = {0};
     const struct user *user = users_named(users, what->user.text, what->user.len);
     bool known = user && user->secret_file;
-    bool hashed = secret_hash(what->secret.text, what->secret.len, hash);
+    bool hashed = secret_is_made(what->secret.text, what->secret.len) &&
+                  secret_hash(what->secret.text, what->secret.len, hash);
     bool equal = secret_equal(hash, known ? user->secret : nobody);
 
     explicit_bzero(hash, sizeof hash);

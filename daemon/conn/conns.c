@@ -12,7 +12,22 @@
 enum {
     REFUSED_READS = 16, /* at most, of a refused client, which may send without end */
     JUDGE_US = 1000,    /* in one turn */
+    TURNS = 1024,       /* of connections that were held back, in one flush */
 };
+
+/* Those that are held back go on, one request each. True: there may be more, for the next turn of the loop. */
+static bool give_turns(struct conns *all)
+{
+    struct conn *c;
+
+    for (unsigned turns = 0; turns < TURNS; turns++) {
+        if (!(c = admit_next(all)))
+            return false;
+        conn_go_on(c);
+        c->its_turn = false;
+    }
+    return true;
+}
 
 void conns_flush(struct conns *all)
 {
@@ -21,6 +36,7 @@ void conns_flush(struct conns *all)
     assert(!all->flushing);
     all->flushing = true;
     all->flushes++;
+    all->more_turns = give_turns(all);
     while (!STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty)) {
         while ((c = STAILQ_FIRST(&all->ready))) {
             STAILQ_REMOVE_HEAD(&all->ready, ready);
@@ -83,8 +99,6 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit, bool tls)
     close(fd);
 }
 
-enum { V4_AT = 12, NETWORK_BYTES = 8 /* the network is the first half of an IPv6 address */ };
-
 /* A host that lost its power is noticed after client_keepalive and three probes or, with bytes under way, by
  * TCP_USER_TIMEOUT. Options are best effort, since not every kind of socket has them. */
 static void set_options(struct conn *c)
@@ -101,62 +115,37 @@ static void set_options(struct conn *c)
     setsockopt(c->wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
-static uint16_t peer_number(const struct conns *all, uint16_t family, const void *address, size_t len)
+/* Returns the number of its group. */
+static uint16_t set_peer(struct conn *c, const struct sockaddr *peer)
 {
-    const uint8_t *byte = address;
-    uint64_t hash = (all->peer_seed ^ family) * UINT64_C(0x9e3779b97f4a7c15);
-
-    for (size_t i = 0; i < len; i++) {
-        hash = (hash ^ byte[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
-    return (uint16_t)hash;
-}
-
-uint16_t conns_peer_at(const struct conns *all, const struct sockaddr *peer)
-{
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
-    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr;
-
-    if (peer->sa_family != AF_INET6)
-        return peer_number(all, AF_INET, &v4->sin_addr, sizeof v4->sin_addr);
-    if (IN6_IS_ADDR_V4MAPPED(v6))
-        return peer_number(all, AF_INET, &v6->s6_addr[V4_AT], sizeof v4->sin_addr);
-    return peer_number(all, AF_INET6, v6, NETWORK_BYTES); /* one host may use every address of its network */
-}
-
-static void set_peer(struct conn *c, const struct sockaddr *peer)
-{
-    uint16_t number;
+    struct ucred cred = {.uid = (uid_t)-1, .gid = (gid_t)-1};
 
     c->peer_family = peer->sa_family;
     c->local = peer->sa_family == AF_UNIX;
     if (c->local) {
-        struct ucred *cred = &c->peer.cred;
-        socklen_t len = sizeof *cred;
-        if (getsockopt(c->wire.fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
-            *cred = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
-        number = peer_number(c->all, AF_UNIX, &cred->uid, sizeof cred->uid);
+        socklen_t len = sizeof cred;
+        if (getsockopt(c->wire.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+            cred = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
+        c->peer.cred = cred;
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
         c->peer.v6 = v6->sin6_addr;
         c->peer_port = ntohs(v6->sin6_port);
-        number = conns_peer_at(c->all, peer);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
         c->peer.v4 = v4->sin_addr;
         c->peer_port = ntohs(v4->sin_port);
-        number = conns_peer_at(c->all, peer);
     }
     c->all->peer_clients[c->peer_number]--;
-    c->peer_number = number;
+    c->peer_number = peer_number(c->all, peer, cred.uid);
     c->all->peer_clients[c->peer_number]++;
+    return peer_group(c->all, peer, cred.uid);
 }
 
-static bool conn_secure(struct conn *c, struct wire_context *tls)
+static bool conn_secure(struct conn *c, struct wire_context *tls, uint16_t group)
 {
     if (wire_begin(&c->wire, tls, NULL) == 0)
-        c->handshake = handshake_new(c->all->handshakes, &c->wire, c->peer_number, conn_on_handshake, c);
+        c->handshake = handshake_new(c->all->handshakes, &c->wire, group, conn_on_handshake, c);
     if (!c->handshake)
         return false;
     user_identify(c);
@@ -169,6 +158,8 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     struct conn *c = conn_table_add(all);
 
     (void)peer_len;
+    if (!c && conn_evict(newcomer_oldest(all)))
+        c = conn_table_add(all);
     if (!c) {
         conns_refuse(all, fd, LIMIT_MAX_CLIENTS, tls);
         return;
@@ -177,10 +168,12 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     c->first = true;
     c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
-    set_peer(c, peer);
+    uint16_t group = set_peer(c, peer);
     if (!tls)
         user_identify(c);
     enum limit limit = conn_limit(c);
+    if (limit == LIMIT_MAX_CLIENTS_PER_PEER && conn_evict(newcomer_oldest_of(c, group)))
+        limit = conn_limit(c);
     if (limit != LIMIT_NONE) {
         conn_table_remove(c);
         conns_refuse(all, fd, limit, tls);
@@ -188,12 +181,14 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     }
     if (!c->local)
         set_options(c);
-    if (tls && !conn_secure(c, tls)) {
+    if (tls && !conn_secure(c, tls, group)) {
         conn_table_remove(c);
         close(fd);
         return;
     }
     all->stats.accepted++;
+    if (c->handshake || c->stranger)
+        newcomer_join(c, group);
     conn_watch(c, false);
 }
 
@@ -220,8 +215,11 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
     TAILQ_INIT(&all->unread);
     evtimer_assign(&all->unread_timer, base, conn_on_unread, all);
     all->handshakes = handshakes_new(base);
-    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || !all->handshakes ||
-        conn_table_new(all) < 0) {
+    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || !all->handshakes || admit_new(all) < 0 ||
+        conn_table_new(all) < 0 || newcomers_new(all) < 0) {
+        newcomers_free(all);
+        conn_table_free(all);
+        admit_free(all);
         handshakes_free(all->handshakes);
         free(all);
         return NULL;
@@ -257,6 +255,8 @@ void conns_free(struct conns *all)
     event_del(&all->timer);
     event_del(&all->unread_timer);
     handshakes_free(all->handshakes);
+    admit_free(all);
+    newcomers_free(all);
     conn_table_free(all);
     free(all);
 }
@@ -327,6 +327,18 @@ void conns_ended(struct conns *all, uint64_t session)
         conn_farewell(c);
 }
 
+void conns_rows_known(struct conns *all)
+{
+    struct conn *c;
+
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));) {
+        if (!c->awaits_row)
+            continue;
+        c->awaits_row = false;
+        conn_dirty(c);
+    }
+}
+
 static void conns_tell_all(struct conns *all, const struct notice *notice)
 {
     struct conn *c;
@@ -383,18 +395,20 @@ struct handshakes *conns_handshaker(struct conns *all)
 bool conns_handshakes(struct conns *all)
 {
     if (handshakes_idle(all->handshakes) && !all->judging)
-        return false;
+        return all->more_turns;
     bool more = handshakes_run(all->handshakes);
     if (all->judging)
         judge_some(all);
-    return more || all->judging || !STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty) ||
-           !STAILQ_EMPTY(&all->gone);
+    return more || all->judging || all->more_turns || !STAILQ_EMPTY(&all->ready) ||
+           !STAILQ_EMPTY(&all->dirty) || !STAILQ_EMPTY(&all->gone);
 }
 
 bool conns_idle(const struct conns *all)
 {
     const struct conn *c;
 
+    if (all->held_count)
+        return false;
     for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
         if (c->pending_count || c->queued || buffer_len(&c->out))
             return false;

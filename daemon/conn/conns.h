@@ -27,6 +27,7 @@ struct conns; /* all connections */
 struct wire_context;
 
 #define ROW_HIDDEN SIZE_MAX
+#define ROW_LATER  (SIZE_MAX - 1)
 
 enum { ADDRESS_TEXT_BYTES = 72 };
 
@@ -64,11 +65,13 @@ struct conn_handler {
     void (*undelivered)(void *arg, uint64_t session, uint64_t request);
     /* Writes the next row of SHOW LOCKS, WAITERS, NODES, STATS, CONFIG or VERSION as one whole line to out
      * (SERVER_LINE_BYTES) and returns its length; 0: no more rows; ROW_HIDDEN: the session may not see the
-     * row that came next. state starts as zeroes and is the handler's own. SHOW CLIENTS is answered here;
+     * row that came next; ROW_LATER: it is not known yet, and conns_rows_known() will tell. state starts as zeroes and is the handler's own. SHOW CLIENTS is answered here;
      * session_counts() gives its columns locks= and waits=. */
     size_t (*row)(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
                   char *out);
     void (*session_counts)(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits);
+    /* Whether a LOCK, UNLOCK, EXTEND, CHECK or RESUME of that session may come by request() now. */
+    enum admission (*admits)(void *arg, uint64_t session, enum verb verb);
     /* Whether this daemon can grant locks now, for +PONG ready=. */
     bool (*ready)(void *arg);
     /* WHO or BREAK, which conns_lines() answers, at once or later. what is borrowed for the call. */
@@ -94,7 +97,8 @@ void conns_lines(struct conns *conns, uint64_t session, uint64_t request, enum r
 void conns_reply(struct conns *conns, uint64_t session, uint64_t request, struct reply *reply);
 void conns_notice(struct conns *conns, uint64_t session, const struct notice *notice);
 void conns_ended(struct conns *conns, uint64_t session);
-void conns_drain(struct conns *conns); /* !DRAIN to every client */
+void conns_rows_known(struct conns *conns); /* after ROW_LATER: row() may know more now */
+void conns_drain(struct conns *conns);      /* !DRAIN to every client */
 /* Tells every client by !CLOCK, and in each +HELLO from now on, for how long this daemon's clock has stood
  * still in all. */
 void conns_clock(struct conns *conns, int64_t behind_ms);
@@ -127,13 +131,15 @@ const struct word *conns_client_word(const struct conns *conns, uint64_t session
  * /64 network of an IPv6 address). All sessions of a peer have the same number, and two peers seldom share
  * one. */
 uint16_t conns_peer(const struct conns *conns, uint64_t session);
-/* The same number for an address behind TCP. */
-uint16_t conns_peer_at(const struct conns *conns, const struct sockaddr *peer);
+/* A number for the origin of a TCP connection that has shown nothing yet: its IPv4 address, its IPv6 /56, or this host
+ * by whichever loopback address. */
+uint16_t conns_group(const struct conns *conns, const struct sockaddr *peer);
 /* The session's user; NULL: it has none, or it is gone. Valid until the configuration changes. */
 const struct user *conns_user(const struct conns *conns, uint64_t session);
 
 struct conns_stats {
     uint64_t accepted, refused, closed, lines, bad_lines;
+    uint64_t held_back;   /* how often a request had to wait for its turn: see conn_admit.c */
     uint64_t auth_failed; /* AUTH with an unknown user or a wrong secret, or over plain TCP */
     uint64_t denied;      /* requests refused for want of a right, or of a user */
     uint64_t handshakes, handshakes_failed; /* of TLS */

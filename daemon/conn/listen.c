@@ -6,6 +6,7 @@
 #include <event2/event_struct.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/conn/bind.h"
 #include "daemon/log.h"
@@ -234,6 +235,36 @@ int listeners_start(struct listeners *all)
     log_error("listen_failed", "error=\"%s\" why=\"the listening sockets cannot be watched\"",
               strerror(errno));
     return -1;
+}
+
+/* Clients that connected before the path was gone are accepted first. */
+static void listener_repair(struct listeners *all, struct listener *listener, mode_t unix_mode)
+{
+    struct bound fresh[BIND_ADDRESSES];
+
+    if (!bind_address(listener->address, unix_mode, fresh))
+        return;
+    if (listen(fresh[0].fd, BACKLOG) < 0) {
+        log_error("listen_failed", "address=%s error=\"%s\"", listener->address->shown, strerror(errno));
+        bound_close(&fresh[0], listener->address);
+        return;
+    }
+    log_warn("listening", "address=%s%s why=\"its path was gone: made again\"", listener->address->shown,
+             all->for_what);
+    on_accept(listener->bound.fd, EV_READ, listener);
+    event_del(&listener->event);
+    close(listener->bound.fd);
+    listener->bound = fresh[0];
+    event_assign(&listener->event, all->base, listener->bound.fd, EV_READ | EV_PERSIST, on_accept, listener);
+    if (!all->paused && event_add(&listener->event, NULL) < 0)
+        pause_all(all, ENOMEM);
+}
+
+void listeners_repair(struct listeners *all, mode_t unix_mode)
+{
+    for (unsigned i = 0; all->open && i < all->count; i++)
+        if (!bound_keeps_path(&all->list[i].bound, all->list[i].address))
+            listener_repair(all, &all->list[i], unix_mode);
 }
 
 /* The sockets are closed at once, so that new clients are refused and try another daemon. What the service manager passed stays open there:

@@ -28,6 +28,8 @@ struct listeners *listeners_new_http(struct event_base *base, const struct conf 
 /* Begins to listen and accept. -1: the reason was logged, such as another program that took the address
  * first. */
 int listeners_start(struct listeners *listeners);
+/* Makes the Unix sockets again whose paths are gone, and says so. */
+void listeners_repair(struct listeners *all, mode_t unix_mode);
 void listeners_stop(struct listeners *listeners); /* for good: closes all and unlinks our Unix sockets */
 void listeners_free(struct listeners *listeners); /* also stops them */
 uint16_t listeners_port(const struct listeners *listeners, unsigned i); /* 0 for a Unix socket */

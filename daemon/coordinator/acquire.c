@@ -5,6 +5,7 @@
 #include "daemon/coordinator/acquire_private.h"
 #include "daemon/coordinator/acquire_slots.h"
 #include "daemon/coordinator/acquire_split.h"
+#include "daemon/coordinator/admission.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/fence.h"
@@ -13,6 +14,7 @@
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/master/trial.h"
+#include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
@@ -32,6 +34,7 @@ struct resource *acquire_detach(struct coordinator *c, struct round *round)
     if (round->narrow)
         heap_remove(&c->deadlines, &resource->queue->item);
     c->acquiring--;
+    admission_ends(c, round->peer);
     names_changed(c, resource);
     return resource;
 }
@@ -67,7 +70,7 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     struct resource *resource = round->resource;
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
-        code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard, 0};
+        code, limit, fence_shown(c, round), round->split.in_vain, round->joined, resource->queue->heard, 0};
     /* Other daemons were refused by this attempt's keys, and may sleep. Of slots they may sleep after any such key,
      * since no master decides whose attempt goes on. */
     bool wakes = masters_count(round->tally.granted) >= c->quorum;
@@ -112,13 +115,43 @@ static void acquire_grant(struct coordinator *c, struct round *round)
     }
 }
 
+static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
+{
+    if (round->shared)
+        share_send(c, round, masters);
+    else
+        round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    if (round->proposal != 0)
+        fence_ask(c, round, masters);
+}
+
+/* The masters that were asked first do not all grant, or not at once, or a fence of one of them does not count: the
+ * others are asked as well, and it is a round like any other from here on. Its validity counts from the same t0; the
+ * others have node_timeout from now. */
+static void acquire_widen(struct coordinator *c, struct round *round)
+{
+    masters_t others = masters_without(c->voters, round->tally.asked);
+    round->narrow = false;
+    heap_remove(&c->deadlines, &round->resource->queue->item);
+    round->tally.asked |= others;
+    in_flight_remove(&c->rounds_pending, &round->in_flight);
+    round_wait(c, round);
+    c->stats.widened++;
+    acquire_send(c, round, others);
+}
+
 static void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
 {
     switch (outcome) {
     case FENCE_OPEN: break;
     case FENCE_STANDS: acquire_grant(c, round); break;
     case FENCE_BEYOND: acquire_fail(c, round, REPLY_LIMIT); break;
-    case FENCE_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
+    case FENCE_HOPELESS:
+        if (round->narrow)
+            acquire_widen(c, round);
+        else
+            acquire_fail(c, round, REPLY_NOQUORUM);
+        break;
     }
 }
 
@@ -156,6 +189,8 @@ struct round *acquire_round(struct coordinator *c, struct resource *resource, en
     round->tally.asked = c->voters;
     round->shared = resource->queue->head->shared;
     c->acquiring++;
+    round->peer = resource->queue->head->session->peer;
+    admission_begins(c, round->peer);
     return round;
 }
 
@@ -169,26 +204,16 @@ static void acquire_queue(struct coordinator *c, struct resource *resource)
     wake_join(c, resource, round->id);
 }
 
-static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
-{
-    if (round->shared)
-        share_send(c, round, masters);
-    else
-        round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
-    if (round->proposal != 0)
-        fence_ask(c, round, masters);
-}
-
 /* The proposal goes right behind the SET, which saves a round trip if the name is free. Where a head polls,
  * the SET goes alone: clients that poll a held lock write nothing to the masters. */
 void acquire_set(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
     bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
-    likely = likely || queue->slots != NULL;
+    likely =
+        (likely || queue->slots != NULL) && wall_is_known(c); /* else a wrong clock would enter the fence */
     struct token token;
     random_token(c, resource, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
-    names_asked(resource);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
     round->woken = woken;
     round->joined = queue->looked == LOOKED_UNSURE;
@@ -216,6 +241,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     assert(resource->queue->round == NULL && wait != NULL);
     resource->queue->asked = resource->queue->tail->id;
     resource->queue->asked_alone = !wait->shared;
+    names_asked(resource);
     if (masters_count(c->voters) < c->quorum) {
         resource->queue->release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
@@ -292,21 +318,6 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
     acquire_detach(c, round);
     round_free(c, round);
     resource_advance(c, resource);
-}
-
-/* The masters that were asked first do not all grant, or not at once: the others are asked as well, and it is
- * a round like any other from here on. Its validity counts from the same t0; the others have node_timeout from
- * now. */
-static void acquire_widen(struct coordinator *c, struct round *round)
-{
-    masters_t others = masters_without(c->voters, round->tally.asked);
-    round->narrow = false;
-    heap_remove(&c->deadlines, &round->resource->queue->item);
-    round->tally.asked |= others;
-    in_flight_remove(&c->rounds_pending, &round->in_flight);
-    round_wait(c, round);
-    c->stats.widened++;
-    acquire_send(c, round, others);
 }
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)

@@ -27,7 +27,8 @@ void acquire_abandon(struct coordinator *c, struct resource *resource);
 /* Decides the attempt if its votes allow it, and may free the round. Called after each vote, and with late
  * when the time-out of the phase has passed. */
 void acquire_look(struct coordinator *c, struct round *round, bool late);
-/* The time has come to ask again for a lock whose votes were split. */
+/* The time has come to ask the masters that fanout: quorum left out, or to ask again for a lock whose votes were
+ * split. */
 void acquire_timer(struct coordinator *c, struct round *round);
 
 #endif

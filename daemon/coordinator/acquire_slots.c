@@ -2,6 +2,7 @@
 
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/acquire_private.h"
+#include "daemon/coordinator/cut.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
@@ -232,6 +233,7 @@ static void slots_seen(struct coordinator *c, struct round *round, unsigned mast
         round->tally.refused |= bit;
     if (slots->joined && vote->seen.heard)
         queue->heard |= bit;
+    cut_if_long(c, slots->base, master, vote->seen.longest_ms);
     if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
         return;
     queue->ends |= bit;

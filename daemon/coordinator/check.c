@@ -1,6 +1,7 @@
 /* coordinator_check(): the invariants of the coordinator's own data, for tests and simulation. */
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/names.h"
@@ -60,7 +61,7 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || awaits || bound || c->draining ||
-               resource->queue->item.place != 0 || names_use(c, resource) != NAMES_FREE);
+               resource->queue->item.place != 0 || names_use(resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);
     bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
@@ -108,15 +109,16 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
         assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->home == NULL);
         return 0;
     }
-    bool bound = true;
+    bool bound = true, walked = crowd_of(c, resource)->lettered == NULL;
     for (; lease != NULL; lease = shared_next(c, lease)) {
         count += lease->key != KEY_COMMON;
         assert(lease->resource == resource && lease->shared);
         assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
         assert(bound || !lease_is_bound(lease));
         bound = lease_is_bound(lease);
+        walked |= lease == crowd_of(c, resource)->lettered;
     }
-    assert(count == crowd_of(c, resource)->readers);
+    assert(walked && count == crowd_of(c, resource)->readers);
     return count;
 }
 
@@ -193,7 +195,7 @@ static void check_lists(const struct coordinator *c)
             continue;
         used++;
         assert(names_list(list->resource) == list && list->count == list->resource->name->more + 1u);
-        assert((list->passing != 0) == (list->item.place != 0));
+        assert((list->passing != 0 || list->firm) == (list->item.place != 0));
         for (uint32_t i = 0; i < list->count; i++) {
             const struct link *link = &list->link[i];
             assert(link->list == list && pool_find(&c->resources, link->resource->id) == link->resource);
@@ -285,7 +287,7 @@ static void check_leases(const struct coordinator *c)
 {
     struct round_counts counts = count_rounds(c);
     uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0,
-             secrets = 0, unsettled = 0, commons = 0;
+             secrets = 0, unsettled = 0, commons = 0, lettered = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
@@ -296,6 +298,8 @@ static void check_leases(const struct coordinator *c)
         secrets += lease->secret != NULL;
         unsettled += lease->secret != NULL && !lease->secret->is_settled;
         renewals += lease->renewing;
+        lettered += lease->lettered;
+        assert(lease->renewing || !lease->lettered);
         commons += lease->key == KEY_COMMON;
         check_joined(c, lease);
         assert((lease->resource->lease == lease || lease->shared) && lease->item.place != 0);
@@ -306,12 +310,13 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
-    assert(commons == c->commons && secrets == c->secrets.used && unsettled == c->unsettled);
+    assert(lettered == c->lettered && commons == c->commons && secrets == c->secrets.used &&
+           unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 
-static void check_rounds(const struct coordinator *c, uint32_t *asking)
+static void check_rounds(const struct coordinator *c, uint32_t *asking, uint32_t *peers)
 {
     uint32_t used = 0;
     int64_t timeout_ms = 0;
@@ -320,7 +325,10 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
          in_flight = in_flight->next) {
         const struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         used++;
+        bool attempts = round->resource != NULL && round->resource->queue->round == round;
         *asking += round->request != 0;
+        if (round->request != 0 || attempts)
+            peers[round->peer]++;
         assert(pool_find(&c->rounds, round->id) == round && in_flight->prev == prev);
         assert(in_flight->timeout_ms >= timeout_ms);
         assert(masters_count(round->tally.granted & round->tally.refused) == 0);
@@ -333,7 +341,8 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
         if (round->purpose == ROUND_RESUME)
             assert((round->resource == NULL) == (round->phase == ROUND_DECIDED));
         else
-            assert(round->phase >= ROUND_CHECKING || round->resource->queue->round == round);
+            assert(round->phase >= ROUND_CHECKING ||
+                   (round->resource != NULL && round->resource->queue->round == round));
         timeout_ms = in_flight->timeout_ms;
         prev = in_flight;
     }
@@ -341,13 +350,14 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
 }
 
 static void check_release_list(const struct coordinator *c, const struct in_flight_list *list, bool only_owed,
-                               uint32_t *used, uint32_t *asking, uint32_t *setting_back)
+                               uint32_t *used, uint32_t *asking, uint32_t *peers, uint32_t *setting_back)
 {
     const struct in_flight *prev = NULL;
     for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
         const struct release *release = IN_FLIGHT_OWNER(release, in_flight);
         ++*used;
         *asking += !release->answered;
+        peers[release->peer] += !release->answered;
         *setting_back += release->sets_back;
         assert(pool_find(&c->releases, release->id) == release && in_flight->prev == prev);
         assert(release->only_owed == only_owed);
@@ -367,6 +377,7 @@ static void check_masters(const struct coordinator *c)
         assert(m->heard <= m->sent && m->liveness.watched <= m->sent && m->liveness.overdue <= m->sent);
         assert(((c->voters & bit) != 0) <= (m->state == MASTER_UP || m->state == MASTER_QUARANTINE));
         assert(m->state != MASTER_UP || m->memory.quarantine_until_ms <= c->now_ms);
+        assert(!(masters_without(c->stale, c->voters | c->extenders) & bit));
         assert(m->state != MASTER_SLOW || m->heard < m->liveness.overdue);
         assert(!(c->releasers & bit) || (m->carried && m->killing == 0));
     }
@@ -383,9 +394,12 @@ void coordinator_check(const struct coordinator *c)
     check_ages(&c->waits);
     check_ages(&c->leases);
     assert(c->holds[HOLD_SESSION] + c->holds[HOLD_LEASE] + c->commons == c->leases.used);
-    check_rounds(c, &asking);
-    check_release_list(c, &c->releases_pending, false, &releases, &asking, &setting_back);
-    check_release_list(c, &c->releases_owed, true, &releases, &asking, &setting_back);
+    static uint32_t peers[PEERS];
+    memset(peers, 0, sizeof peers);
+    check_rounds(c, &asking, peers);
+    check_release_list(c, &c->releases_pending, false, &releases, &asking, peers, &setting_back);
+    check_release_list(c, &c->releases_owed, true, &releases, &asking, peers, &setting_back);
+    assert(memcmp(peers, c->peer_asking, sizeof peers) == 0);
     assert(releases == c->releases.used && asking == c->asking && setting_back == c->setting_back);
     check_masters(c);
 }

@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "daemon/coordinator/admission.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/letter.h"
+#include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
@@ -52,8 +55,8 @@ static bool make_tables(struct coordinator *c)
     uint64_t rounds = 2 * names + SPARE;
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
-    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists +
-                     MASTERS + 2 /* the drain, the trial */;
+    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
+                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -64,6 +67,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
+           (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&
@@ -144,6 +148,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->secrets);
     free(c->sharing);
     free(c->crowds);
+    free(c->letters);
     pool_free(&c->rounds);
     pool_free(&c->resumes);
     pool_free(&c->releases);
@@ -298,6 +303,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_DRAIN: drain_timer(c); break;
     case ITEM_TRIAL: trial_timer(c); break;
     case ITEM_LIST: list_due(c, OWNER(list, item)); break;
+    case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
     }
 }
 
@@ -359,6 +365,7 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
+    admission_heard(m, event->verb);
     enum command_verb verb = command_for_one(event->verb);
     bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
     if (refused && !lacks_queue_rights(event))
@@ -371,6 +378,7 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     }
     switch (verb) {
     case COMMAND_DEQUEUE:
+    case COMMAND_LETTER:
     case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
     case COMMAND_SHARE_AT:
@@ -425,6 +433,7 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_MASTER_WOKE: woken(c, event->master, &event->what.name, false); break;
     case EVENT_MASTER_WOKE_LATE: woken(c, event->master, &event->what.name, true); break;
     case EVENT_MASTER_TOLD: woken_told(c, event->master, &event->what.name); break;
+    case EVENT_MASTER_LETTER: letter_came(c, event->master, &event->what.name); break;
     case EVENT_DRAIN: drain_begin(c); break;
     }
 }
@@ -456,7 +465,10 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->token_drawn = false;
     actions->count = 0;
     actions->random_used = false;
+    if (c->now_ms > c->fresh_until_ms)
+        masters_overdue(c, fresh_look(c));
     dispatch(c, event);
+    admission_sent(c, actions);
     show_boottime(c, actions);
     c->event = NULL;
     c->actions = NULL;

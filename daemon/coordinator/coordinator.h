@@ -31,6 +31,7 @@ struct coordinator;
 
 struct coordinator_config {
     unsigned masters; /* N, 1..MASTERS */
+    uint64_t set;     /* a hash of the names of all masters, which all daemons must have; 0: not compared */
     int64_t default_ttl_ms;
     int64_t min_ttl_ms;
     int64_t max_ttl_ms;      /* a master that lost its memory is kept out for max_ttl and its drift */
@@ -90,6 +91,7 @@ enum event_kind {
     EVENT_MASTER_WOKE,      /* heard there: the name is free, and this daemon was the first in its queue */
     EVENT_MASTER_WOKE_LATE, /* the same, but the first was a daemon that polls: it is to have time to ask */
     EVENT_MASTER_TOLD,      /* heard there: another daemon waits for the name, which this daemon had */
+    EVENT_MASTER_LETTER,    /* heard there: somebody else ended a lock of that name that this daemon had */
     EVENT_DRAIN,            /* stop granting; end when no session holds a lock, or at drain_timeout */
 };
 
@@ -104,9 +106,10 @@ struct coordinator_event {
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
     uint64_t
         request; /* REQUEST, UNDELIVERED: never 0, never reused; DENY: the waiting LOCK, or 0: the lock */
-    struct peer peer;    /* REQUEST */
-    uint64_t target;     /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
-    struct request what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD: its name */
+    struct peer peer; /* REQUEST */
+    uint64_t target;  /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
+    struct request
+        what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD, MASTER_LETTER: its name */
 
     unsigned master;        /* MASTER_* */
     uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1; 0: none */
@@ -168,8 +171,8 @@ struct actions {
 struct coordinator *coordinator_new(const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 
-/* Between two steps: takes new time-outs, TTLs and limits per client and peer. The masters, max_ttl,
- * restart_guard, no_kill, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever
+/* Between two steps: takes new time-outs, TTLs and limits per client and peer. The masters and their set,
+ * max_ttl, restart_guard, no_kill, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever
  * config says; but see coordinator_rename(). */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 
@@ -179,6 +182,10 @@ void coordinator_rename(struct coordinator *c, const struct token *self);
 /* When the coordinator wants its next EVENT_TIMER, in CLOCK_BOOTTIME ms; INT64_MAX: never. A deadline in
  * the past means that work is queued: each step does one unit of it. */
 int64_t coordinator_deadline(const struct coordinator *c);
+
+/* Whether a request of this peer may become an EVENT_REQUEST now. If not, the driver keeps it, and asks again after
+ * a step. */
+enum admission coordinator_admits(const struct coordinator *c, uint16_t peer, enum verb verb);
 
 /* Handles one event and fills actions, which the caller owns. If event->now_ms runs backwards, the latest
  * time that was seen counts. */
@@ -213,9 +220,11 @@ enum master_why {
     WHY_VERSION,    /* older than 6.2 */
     WHY_DUPLICATE,  /* same run_id as another configured master */
     WHY_NOPERM,     /* the ACL does not allow what is needed, or an error without a reason of its own here */
+    WHY_FENCE,      /* up, or slow: a fence there is beyond what any clock explains, and does not count */
+    WHY_NOSCRIPT,   /* a command that locks need does not work there: see lacks */
     WHY_LOADING,    /* reading its data from disk */
-    WHY_GROUP,      /* its group has another N or max_ttl than this daemon: see their_masters */
-    WHY_UNREADABLE, /* <prefix>,group is there, but not as a daemon writes it */
+    WHY_GROUP,      /* its group has another N, max_ttl or set than this daemon: see their_masters */
+    WHY_UNREADABLE, /* <prefix>,group is there, but not as a daemon of this version writes it */
     WHY_BUSY,       /* a script runs without end */
     WHY_OOM,        /* its memory is full: the group's key cannot be written */
     WHY_MISCONF,    /* refuses writes: it could not save to disk */
@@ -265,14 +274,20 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;              /* its maxmemory-policy may evict locks */
+    enum lacking lacks;       /* the command that it refused, if that is why it is refused */
     uint32_t their_masters;   /* WHY_GROUP: N in the master's key; 0: another master's key differs */
     int64_t their_max_ttl_ms; /* WHY_GROUP: max_ttl in the master's key */
-    uint32_t clock_backs;     /* how often its clock jumped back: harmless, but worth a look */
-    int64_t clock_back_ms;    /* how far its last jump back was */
-    int64_t for_ms;           /* time in this state */
-    int64_t left_ms;          /* rest of its quarantine; 0: none */
-    char by[GROUP_WORD];      /* id of the daemon that put it in quarantine; "": not known */
-    char run_id[RUN_ID_HEX];  /* run_id[0] = 0: not known */
+    uint64_t their_set;       /* WHY_GROUP: the set in the master's key; 0: none */
+    bool later;               /* WHY_UNREADABLE: a later version wrote the master's key */
+    uint64_t beyond;          /* WHY_FENCE: such a fence */
+    bool clock_known;
+    int64_t clock_ahead_ms;  /* how far its clock is ahead of this host's clock of the day */
+    uint32_t clock_backs;    /* how often its clock jumped back: harmless, but worth a look */
+    int64_t clock_back_ms;   /* how far its last jump back was */
+    int64_t for_ms;          /* time in this state */
+    int64_t left_ms;         /* rest of its quarantine; 0: none */
+    char by[GROUP_WORD];     /* id of the daemon that put it in quarantine; "": not known */
+    char run_id[RUN_ID_HEX]; /* run_id[0] = 0: not known */
     uint32_t version;
 };
 
@@ -323,6 +338,8 @@ uint32_t coordinator_master_changes(const struct coordinator *c, unsigned master
 unsigned coordinator_voters(const struct coordinator *c); /* number of masters that may vote now */
 /* For how long CLOCK_BOOTTIME stood still in all. */
 int64_t coordinator_behind_ms(const struct coordinator *c);
+/* How far this host's clock of the day is ahead of the median of the masters'; false: not known. */
+bool coordinator_wall_ahead(const struct coordinator *c, int64_t now_ms, int64_t *ahead_ms);
 /* Whether a trial is open: a clock jumped or this daemon stood still, and masters are asked which it was. */
 bool coordinator_in_trial(const struct coordinator *c);
 /* Number of masters whose first handshake ended, well or not. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/admission.h"
 #include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/join.h"
@@ -23,8 +24,10 @@ static void extend_ask(struct coordinator *c, struct round *round)
     round->tally = (struct tally){.asked = c->extenders};
     if (lease != NULL && round->ttl_ms > lease->longest_ms)
         lease->longest_ms = round->ttl_ms;
+    /* Daemons with a smaller max_ttl wait for no longer than that. */
+    int64_t ttl_ms = c->differing == 0 ? round->ttl_ms : earlier_ms(round->ttl_ms, c->differ_ttl_ms);
     round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
-               checking ? 0 : (uint64_t)round->ttl_ms);
+               checking ? 0 : (uint64_t)ttl_ms);
 }
 
 static bool quorum_may_vote(struct coordinator *c, struct lease *lease)
@@ -35,6 +38,8 @@ static bool quorum_may_vote(struct coordinator *c, struct lease *lease)
 void extend_renew(struct coordinator *c, struct lease *lease)
 {
     struct round *round = NULL;
+    if (lease->key == KEY_COMMON)
+        join_renews(c, lease);
     if (quorum_may_vote(c, lease))
         round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token,
                             renewal_is_wanted(c, lease) ? lease->ttl_ms : KEPT_MS);
@@ -81,6 +86,8 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
     round->session = session;
     round->request = request;
     c->asking++;
+    round->peer = c->event->peer.number;
+    admission_begins(c, round->peer);
     return round;
 }
 
@@ -139,6 +146,7 @@ static struct reply *extend_answer(struct coordinator *c, struct round *round, e
     struct reply *reply = action_reply(c, round->session, round->request, code, round->name);
     round->request = 0;
     c->asking--;
+    admission_ends(c, round->peer);
     return reply;
 }
 
@@ -274,12 +282,23 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
         return;
     round->request = 0;
     c->asking--;
+    admission_ends(c, round->peer);
+}
+
+static masters_t extend_yes(const struct coordinator *c, const struct round *round)
+{
+    return masters_without(round->tally.granted & round->votes, c->stale);
+}
+
+bool extend_is_held(const struct coordinator *c, const struct round *round)
+{
+    return masters_count(extend_yes(c, round)) >= c->quorum;
 }
 
 void extend_look(struct coordinator *c, struct round *round, bool late)
 {
     extend_forget_request(c, round);
-    masters_t yes = round->tally.granted & round->votes;
+    masters_t yes = extend_yes(c, round);
     masters_t silent = round_silent(round);
     unsigned missing = masters_count(heal_known_missing(c, round, pool_find(&c->leases, round->lease)));
     bool can_hold = masters_count(yes | (silent & round->votes)) >= c->quorum;

@@ -18,5 +18,7 @@ void check_request(struct coordinator *c, uint64_t session, uint64_t request, co
 /* Decides the round if its votes allow it, and may free the round. Called after each vote, and with late
  * when the time-out of the phase has passed. */
 void extend_look(struct coordinator *c, struct round *round, bool late);
+/* Whether Q masters that were probed lately hold the lock, whatever the others will say. */
+bool extend_is_held(const struct coordinator *c, const struct round *round);
 
 #endif

@@ -1,5 +1,6 @@
 #include "daemon/coordinator/fence.h"
 
+#include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
@@ -7,19 +8,20 @@
  *
  * A proposal is made from a hybrid clock: this host's wall clock in us, plus its lead, and at least one
  * more than the proposal before. So today's fences are above yesterday's even if masters forgot these, and
- * the lead lets the daemon with the slowest wall clock follow the fastest. */
+ * the lead lets the daemon with the slowest wall clock follow the fastest. The masters' clocks bound all of
+ * that (wall.h). */
 
 uint64_t fence_propose(struct coordinator *c, struct resource *resource)
 {
-    uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
-    uint64_t proposal = wall_us + c->lead_us;
+    uint64_t proposal = wall_proposal_us(c), bound = wall_bound_us(c);
     if (proposal <= c->proposal)
         proposal = c->proposal + 1;
-    if (proposal <= FENCE_MAX)
-        c->proposal = proposal;
+    if (proposal > bound)
+        return FENCE_MAX + 1;
+    c->proposal = proposal;
     if (resource->reserved < proposal)
         return proposal;
-    if (resource->reserved >= FENCE_MAX)
+    if (resource->reserved >= bound)
         return FENCE_MAX + 1;
     return ++resource->reserved;
 }
@@ -47,12 +49,12 @@ masters_t fence_standing(const struct coordinator *c, const struct round *round)
     return masters_without(round->tally.granted, round->voided) & c->voters;
 }
 
-struct tally fence_shown(const struct round *round)
+struct tally fence_shown(const struct coordinator *c, const struct round *round)
 {
     const struct fence *fence = &round->fence;
     struct tally tally = round->tally;
     tally.failed |= round->voided;
-    tally.granted = masters_without(tally.granted, round->voided);
+    tally.granted = fence_standing(c, round);
     if (round->phase == ROUND_READING)
         tally.granted &= fence->accepted | fence->scored;
     else if (fence->asked != 0)
@@ -117,18 +119,30 @@ static void raise_begin(struct coordinator *c, struct round *round)
     ask_scores(c, round);
 }
 
-static uint64_t highest_score(const struct round *round)
+/* The masters whose score is one that no clock explains: somebody else wrote it, or it came from a backup. */
+static masters_t scored_beyond(const struct coordinator *c, const struct round *round)
 {
+    uint64_t bound = wall_bound_us(c);
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if ((round->fence.scored & masters_bit(i)) && round->numbers[i] >= bound)
+            set |= masters_bit(i);
+    return set;
+}
+
+static uint64_t highest_score(const struct coordinator *c, const struct round *round)
+{
+    masters_t scored = masters_without(round->fence.scored, round->voided & scored_beyond(c, round));
     uint64_t highest = round->proposal;
     for (unsigned i = 0; i < MASTERS; i++)
-        if ((round->fence.scored & masters_bit(i)) && round->numbers[i] > highest)
+        if ((scored & masters_bit(i)) && round->numbers[i] > highest)
             highest = round->numbers[i];
     return highest;
 }
 
 static enum fence_outcome raise_write(struct coordinator *c, struct round *round)
 {
-    uint64_t highest = highest_score(round);
+    uint64_t highest = highest_score(c, round);
     follow_score(c, highest);
     if (fence_is_beyond(highest + 1))
         return FENCE_BEYOND;
@@ -136,7 +150,17 @@ static enum fence_outcome raise_write(struct coordinator *c, struct round *round
     return FENCE_OPEN;
 }
 
-static void score_vote(struct round *round, unsigned master, const struct vote *vote)
+static void note_score(struct coordinator *c, unsigned master, uint64_t score)
+{
+    struct master *m = &c->masters[master];
+    if (score < wall_bound_us(c))
+        return;
+    m->changes += m->clock.beyond_ms == 0 || c->now_ms - m->clock.beyond_ms >= FENCE_SHOWN_MS;
+    m->clock.beyond_ms = c->now_ms;
+    m->clock.beyond = score;
+}
+
+static void score_vote(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
     if (!(round->fence.reading & bit))
@@ -152,6 +176,8 @@ static void score_vote(struct round *round, unsigned master, const struct vote *
     else
         round->fence.scored |= bit;
     round->numbers[master] = vote->number;
+    if (round->fence.scored & bit)
+        note_score(c, master, vote->number);
 }
 
 /* The fence of a list is above those of all its names. */
@@ -182,10 +208,11 @@ static void proposal_vote(struct round *round, unsigned master, const struct vot
         round->fence.accepted |= bit;
 }
 
-void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote)
+void fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+                const struct vote *vote)
 {
     if (verb == COMMAND_ZSCORE)
-        score_vote(round, master, vote);
+        score_vote(c, round, master, vote);
     else
         proposal_vote(round, master, vote);
 }
@@ -239,16 +266,30 @@ static enum fence_outcome look_fencing(struct coordinator *c, struct round *roun
     return open_or_hopeless(c, round, round->fence.answered, late);
 }
 
+/* A score beyond the bound voids its master's vote; only if Q masters show one, such a fence was granted. Scores
+ * of both kinds together are no quorum. */
+static enum fence_outcome look_scores(struct coordinator *c, struct round *round, masters_t known, bool late)
+{
+    masters_t beyond = known & scored_beyond(c, round), plain = masters_without(known, beyond);
+    unsigned needed = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum;
+    if (masters_count(plain) >= needed || masters_count(beyond) >= needed) {
+        if (masters_count(plain) >= needed)
+            round->voided |= beyond;
+        return raise_write(c, round);
+    }
+    ask_scores(c, round);
+    masters_t more = masters_count(plain) >= masters_count(beyond) ? plain : beyond;
+    masters_t coming = round->fence.pending | round->fence.reading;
+    return open_or_hopeless(c, round, more | masters_without(coming, known), late);
+}
+
 static enum fence_outcome look_reading(struct coordinator *c, struct round *round, bool late)
 {
     const struct fence *fence = &round->fence;
     masters_t known = fence_standing(c, round) & (fence->accepted | fence->scored);
     if (masters_count(fence_standing(c, round) & fence->accepted) >= c->quorum)
         return FENCE_STANDS; /* late answers: the proposal was the highest after all */
-    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum))
-        return raise_write(c, round);
-    ask_scores(c, round);
-    return open_or_hopeless(c, round, known, late);
+    return look_scores(c, round, known, late);
 }
 
 static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)

@@ -41,7 +41,9 @@ enum fence_outcome fence_decide(struct coordinator *c, struct round *round);
  * each vote, and with late when the time-out of the phase has passed. */
 enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late);
 /* Notes a master's answer to ZADD or ZSCORE. */
-void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote);
+void fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+                const struct vote *vote);
+enum { FENCE_SHOWN_MS = 60000 /* a master is shown as one with a score beyond all clocks for so long */ };
 
 /* The master has to be asked again for its grant. What it said of the proposal counts no more: another client may have
  * had the lock, and a higher fence, in between. */
@@ -52,6 +54,6 @@ void fence_forget(struct round *round, masters_t bit);
 masters_t fence_standing(const struct coordinator *c, const struct round *round);
 /* The votes as -NOQUORUM shows them: a master that granted, but did not answer for the fence, is shown as
  * silent. */
-struct tally fence_shown(const struct round *round);
+struct tally fence_shown(const struct coordinator *c, const struct round *round);
 
 #endif

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
@@ -31,10 +32,9 @@ static uint64_t reserve_size(const struct resource *resource)
 
 static bool reserve_is_far(const struct coordinator *c, uint64_t top)
 {
-    uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
     if (mutant(MUTANT_RESERVE_MOVES_CLOCK))
         return false;
-    return fence_is_beyond(top) || top > wall_us + (uint64_t)c->config.max_ttl_ms * 1000 / 2;
+    return fence_is_beyond(top) || top > wall_most_us(c);
 }
 
 /* Begins a reserve above this fence; NULL: none was sent. */
@@ -148,7 +148,8 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
         return false;
     if (lease->extending != 0 || queue->sweeping || (queue->round != NULL && queue->slots == NULL))
         return false;
-    if (c->draining || c->token_drawn || trial_is_open(c) || names_use(c, resource) != NAMES_FREE)
+    if (c->draining || c->differing != 0 || c->token_drawn || trial_is_open(c) ||
+        names_use(resource) != NAMES_FREE)
         return false;
     return lease->fence < lease->secret->reserved && turn_is_young(c, resource) &&
            secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);

@@ -287,11 +287,11 @@ static masters_t remembering(const struct coordinator *c, const struct lease *le
 masters_t heal_counted(struct coordinator *c, struct lease *lease)
 {
     if (lease == NULL)
-        return c->voters;
+        return c->renewers;
     heal_refresh(c, lease);
     masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
     confirmed |= remembering(c, lease);
-    return c->voters | (masters_without(confirmed, c->fast) & c->extenders);
+    return c->renewers | (masters_without(confirmed, c->fast) & c->extenders);
 }
 
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,

@@ -35,9 +35,9 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 /* Records the reply to a HEAL command. */
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote);
 
-/* The masters whose "extended" or "held" counts for this lease: the voters, and the masters in quarantine
+/* The masters whose "extended" or "held" counts for this lease: the masters that are up, and those in quarantine
  * on which the key is confirmed, except masters whose clocks jump again and again (c->fast). Without a
- * lease (NULL): the voters. */
+ * lease (NULL): those that are up. */
 masters_t heal_counted(struct coordinator *c, struct lease *lease);
 
 /* The masters whose report in this round that the key is missing counts as evidence: masters whose answers

@@ -1,5 +1,6 @@
 #include "daemon/coordinator/join.h"
 
+#include "daemon/coordinator/letter.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/renewal.h"
 #include "daemon/coordinator/shared.h"
@@ -19,12 +20,39 @@ struct lease *join_of(const struct coordinator *c, const struct lease *lease)
     return common != NULL && c->now_ms < common->until_ms ? common : NULL;
 }
 
+/* A reader names its TTL when it joins, and each time it looks at the common lease, so before a third of that is over. */
+static bool join_says(struct coordinator *c, const struct lease *lease, struct lease *common)
+{
+    struct shared *shared = shared_of(c, common);
+    bool longer = lease->ttl_ms > common->ttl_ms;
+    if (lease->ttl_ms > shared->said_ms)
+        shared->said_ms = lease->ttl_ms;
+    if (longer)
+        common->ttl_ms = lease->ttl_ms;
+    return longer;
+}
+
+/* In two thirds of the TTL each reader has named its own. */
+void join_renews(struct coordinator *c, struct lease *common)
+{
+    struct shared *shared = shared_of(c, common);
+    if (shared->said_ms == 0 || c->now_ms < shared->said_since_ms + common->ttl_ms - common->ttl_ms / THIRD)
+        return;
+    common->ttl_ms = shared->said_ms;
+    shared->said_ms = 0;
+    shared->said_since_ms = c->now_ms;
+}
+
+static void join_hasten(struct coordinator *c, struct lease *common)
+{
+    common->renew_ms = c->now_ms;
+    renewal_rearm(c, common);
+}
+
 /* A lease that nobody kept may be near its end, and its next renewal is to ask for the longest TTL of its readers. */
 static void join_keeps(struct coordinator *c, const struct lease *lease, struct lease *common)
 {
-    bool longer = lease->ttl_ms > common->ttl_ms;
-    if (longer)
-        common->ttl_ms = lease->ttl_ms;
+    bool longer = join_says(c, lease, common);
     if (!lease_is_bound(lease))
         return;
     bool first = shared_of(c, common)->bound++ == 0;
@@ -32,8 +60,7 @@ static void join_keeps(struct coordinator *c, const struct lease *lease, struct 
         renewal_plan(c, common);
     if ((!first && !longer) || common->until_ms - c->now_ms >= common->ttl_ms - common->ttl_ms / THIRD)
         return;
-    common->renew_ms = c->now_ms;
-    renewal_rearm(c, common);
+    join_hasten(c, common);
 }
 
 void join_unbound(struct coordinator *c, const struct lease *lease)
@@ -89,6 +116,8 @@ void join_make(struct coordinator *c, struct lease *lease, const struct round *r
     common->kept_ms = 0;
     common->memories = c->memories;
     common->readers = common->bound = 0;
+    common->said_ms = 0;
+    common->said_since_ms = c->now_ms;
     struct crowd *crowd = crowd_of(c, lease->resource);
     crowd->latest = lease;
     if (crowd->home == NULL || lease->ttl_ms > crowd->home->ttl_ms || shared_of(c, crowd->home)->bound == 0)
@@ -102,14 +131,14 @@ static bool join_is_fresh(const struct coordinator *c, const struct lease *commo
 {
     int64_t left_ms = common->until_ms - c->now_ms;
     bool fresh = c->now_ms - common->granted_ms <= JOIN_MS || mutant(MUTANT_JOIN_FOR_EVER);
-    return fresh && shared_of(c, common)->memories == c->memories && left_ms >= c->config.min_validity_ms &&
-           left_ms >= wait->ttl_ms - wait->ttl_ms / THIRD;
+    return fresh && !letter_doubts(c, common) && shared_of(c, common)->memories == c->memories &&
+           left_ms >= c->config.min_validity_ms && left_ms >= wait->ttl_ms - wait->ttl_ms / THIRD;
 }
 
 struct lease *join_found(const struct coordinator *c, const struct resource *resource)
 {
     const struct wait *wait = resource->queue->head;
-    if (wait->hold != HOLD_SESSION || trial_is_open(c))
+    if (wait->hold != HOLD_SESSION || c->differing != 0 || trial_is_open(c))
         return NULL;
     struct lease *common = crowd_of(c, resource)->latest;
     if (common == NULL || resource->queue->woken != 0 || wait_is_over(c, wait))
@@ -171,7 +200,7 @@ void join_bound(struct coordinator *c, struct lease *lease)
 static bool join_goes_over(const struct coordinator *c, const struct lease *lease, const struct lease *own,
                            const struct lease *home)
 {
-    if (home == own || lease->extending > 0 || home->until_ms < lease->until_ms)
+    if (home == own || lease->extending > 0 || home->until_ms < lease->until_ms || letter_doubts(c, home))
         return false;
     return shared_of(c, own)->shown_ms >= home->granted_ms && shared_of(c, home)->shown_ms >= own->granted_ms;
 }
@@ -188,6 +217,8 @@ struct lease *join_look(struct coordinator *c, struct lease *lease)
         join_part(c, lease);
         join_take(c, lease, home);
     }
+    if (!goes_over && join_says(c, lease, own))
+        join_hasten(c, own);
     if (join_grows(c, lease, goes_over ? home : own))
         renewal_tell(c, lease);
     join_plan(c, lease);
@@ -203,6 +234,7 @@ int64_t join_extended(struct coordinator *c, const struct round *round)
     lease->ttl_ms = round->reader_ttl_ms;
     if (lease->ttl_ms > lease->longest_ms)
         lease->longest_ms = lease->ttl_ms;
+    join_says(c, lease, common);
     join_grows(c, lease, common);
     join_plan(c, lease);
     renewal_tell(c, lease);

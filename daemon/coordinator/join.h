@@ -23,6 +23,8 @@
 bool join_is_wanted(const struct coordinator *c, const struct resource *resource);
 /* Makes the lease, which is about to be granted, one to join. */
 void join_make(struct coordinator *c, struct lease *lease, const struct round *round);
+/* The common lease is about to be renewed: for the longest TTL of those that rely on it still. */
+void join_renews(struct coordinator *c, struct lease *common);
 /* The lease that the head, a reader, may join without asking the masters; NULL: none. */
 struct lease *join_found(const struct coordinator *c, const struct resource *resource);
 

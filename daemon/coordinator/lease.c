@@ -6,6 +6,7 @@
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/join.h"
+#include "daemon/coordinator/letter.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
@@ -88,6 +89,8 @@ static struct lease *lease_of_round(struct coordinator *c, struct resource *reso
 {
     assert(resource->lease == NULL || (round->shared && resource->lease->shared));
     struct lease *lease = lease_new(c, resource);
+    if (resource->lease == NULL)
+        letter_forget(c, resource, round->t0_ms);
     lease->shared = round->shared;
     if (!round->shared)
         resource->lease = lease;
@@ -143,14 +146,16 @@ static void lease_take(struct coordinator *c, struct lease *lease, const struct 
     wait->note = NULL;
     if (resource->name->more != 0)
         names_list(resource)->order = wait->order;
-    if (secret_is_wanted(c, wait) && !c->token_drawn)
+    if (secret_is_wanted(c, wait) && !c->token_drawn && !resource->lettered) /* else it may be gone */
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
 }
 
 void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease)
 {
+    const struct wait *head = resource->queue->head;
     c->stats.grants++;
+    names_granted(c, resource, head->session, head->id);
     struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
     action_locked(c, reply, lease);
     resource_granted(c, resource);
@@ -247,6 +252,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     if (resource->name->more != 0)
         names_list(resource)->order = round->resume->order;
     lease_bind(c, lease, round, session, until_ms);
+    names_granted(c, resource, session, 0);
     names_contended(resource); /* another daemon may have been told who waits */
     return lease;
 }
@@ -384,7 +390,11 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     }
     struct lease *common = join_lost(c, lease);
     lease_free(c, lease);
-    if (!lease_leave(c, common, 0, 0, true))
+    if (lease_leave(c, common, 0, 0, true))
+        return;
+    if (reason == LOST_GONE) /* somebody gave it back elsewhere */
+        resource_released(c, resource);
+    else
         resource_advance(c, resource);
 }
 

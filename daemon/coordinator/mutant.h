@@ -24,12 +24,15 @@
     X(NO_KILL, "no_kill", "the old connection is not killed")                                               \
     X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                           \
     X(NO_KILL_VOTES, "no_kill_votes", "no_kill: a master votes at once after a connection was lost")        \
+    X(UNGUARDED_NO_KILL, "unguarded_no_kill", "restart_guard: off spares old connections, too")             \
     X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")                 \
     X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                  \
     X(UNDO_BY_RECORD, "undo_by_record", "once a lease's record is gone, no master owes its release")        \
     X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")                \
     X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                        \
     X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")                 \
+    X(EXTEND_CUTS_NOT, "extend_cuts_not", "EXTEND leaves a key that outlives max_ttl as it is")             \
+    X(LONG_KEYS_STAY, "long_keys_stay", "whoever waits for a key that outlives max_ttl leaves it so")       \
     X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                           \
     X(MAX_FORGOTTEN, "max_forgotten", "a lock is extended after its max= ended it")                         \
     X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                             \
@@ -93,6 +96,7 @@
     X(LIST_OVERTAKES, "list_overtakes", "a list asks although others stand before it")                      \
     X(LIST_UNCHANGED, "list_unchanged",                                                                     \
       "who waits for a list, or for a list's names, is not looked at again")                                \
+    X(LIST_FREEZES, "list_freezes", "a list that waits keeps all of its names from others")                 \
     X(SLOT_BY_LOOK, "slot_by_look",                                                                         \
       "a slot that a LOOK showed free is granted before Q masters set its key")                             \
     X(SLOT_BEYOND, "slot_beyond", "a name has one slot more than it is to have")                            \
@@ -108,6 +112,17 @@
     X(JOIN_RELEASES, "join_releases",                                                                       \
       "the last reader's UNLOCK takes a lease from readers whose connections broke")                        \
     X(JOIN_FOR_EVER, "join_for_ever", "readers join without asking for as long as the lease lasts")         \
+    X(SCORE_ADOPTED, "score_adopted", "a fence of one master that no clock explains is raised above")       \
+    X(WALL_TRUSTED, "wall_trusted", "proposals follow the daemon's own clock, however far ahead it is")     \
+    X(PROBE_ERROR_GOOD, "probe_error_good", "an error of the probe is taken for no doubt")                  \
+    X(FRESHNESS_IGNORED, "freshness_ignored", "votes count however old the master's last probe is")         \
+    X(NO_LETTER, "no_letter", "* nobody is told that a key of its own was deleted")                         \
+    X(LETTER_IGNORED, "letter_ignored", "a daemon does not ask about a lock that was ended elsewhere")      \
+    X(LETTER_HANDS_ON, "letter_hands_on", "a lock that was ended elsewhere is handed on all the same")      \
+    X(LETTERS_UNBOUND, "letters_unbound", "a daemon asks about a lock as often as letters come")            \
+    X(PEER_UNLIMITED, "peer_unlimited", "a peer may take all places of the masters")                        \
+    X(PLACES_UNCOUNTED, "places_uncounted", "requests are put to masters that have no room")                \
+    X(SET_IGNORED, "set_ignored", "the same number of other masters is taken for the same masters")         \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

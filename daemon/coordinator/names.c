@@ -5,9 +5,15 @@
 
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/turn.h"
 #include "daemon/coordinator/wake.h"
 #include "proto/names.h"
+
+/* A list that so many grants have passed stands firm for a while, so that those who have its names give them back to
+ * it. Where that was in vain, since one of them keeps its name for longer or is at another daemon, the list lets twice
+ * as many pass before it stands firm again: else it would hold up the others for nothing, again and again. */
+enum { PATIENCE = 16, PATIENCE_MAX = 16384, FIRM_MS = 1000 };
 
 static uint16_t place_bit(const struct link *link)
 {
@@ -68,6 +74,7 @@ bool names_join(struct coordinator *c, struct resource *resource)
         return false;
     list->item.kind = ITEM_LIST;
     list->resource = resource;
+    list->patience = PATIENCE;
     while (names_take(resource->name, &at, &name)) {
         struct resource *single = resource_find_or_make(c, &name);
         if (single == NULL || single->queue->slots != NULL)
@@ -117,11 +124,44 @@ static bool stands_before(const struct resource *resource, uint64_t wait)
     return resource->queue->head != NULL && resource->queue->head->id < wait;
 }
 
-/* Between two attempts a list keeps only the names that were not free. */
-static bool lets_pass(const struct coordinator *c, const struct link *link)
+/* A list that waits keeps only the names that are in use, unless it stands firm. */
+static bool lets_pass(const struct link *link)
 {
-    const struct list *list = link->list;
-    return c->now_ms < list->resource->retry_ms && !(list->refused & place_bit(link));
+    return !link->list->firm && !(link->list->refused & place_bit(link));
+}
+
+/* A reader may hold the name several times, and some of these holds may not be bound to the session. */
+static bool holds(const struct session *session, const struct resource *resource)
+{
+    const struct lease *lease = resource->lease;
+    if (lease == NULL || !lease_is_bound(lease)) /* bound ones stand first */
+        return false;
+    if (!lease->shared)
+        return lease->hold.session == session;
+    struct hold *hold = session->holds;
+    while (hold != NULL && (lease_of_hold(hold)->resource != resource || hold->kind != HOLD_SESSION))
+        hold = hold->session_next;
+    return hold != NULL;
+}
+
+/* Whether the session holds one of the list's names, by itself or in another list: then the list waits for it. */
+static bool holds_one(const struct session *session, const struct list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct resource *single = list->link[i].resource;
+        if (holds(session, single))
+            return true;
+        for (const struct link *link = single->links; link != NULL; link = link->next)
+            if (holds(session, link->list->resource))
+                return true;
+    }
+    return false;
+}
+
+/* A request that must not wait, and one whose session the list waits for, pass every list that only waits. */
+static bool passes_all(const struct wait *head, const struct list *list)
+{
+    return head != NULL && (!head->patient || holds_one(head->session, list));
 }
 
 static enum names_use more_used(enum names_use a, enum names_use b)
@@ -129,35 +169,45 @@ static enum names_use more_used(enum names_use a, enum names_use b)
     return a > b ? a : b;
 }
 
+static uint64_t place_in_order(const struct wait *head)
+{
+    return head != NULL ? head->id : UINT64_MAX;
+}
+
 /* The lists that have this name, but for one. */
-static enum names_use use_by_lists(const struct coordinator *c, const struct resource *single,
-                                   const struct list *but, uint64_t wait)
+static enum names_use use_by_lists(const struct resource *single, const struct list *but,
+                                   const struct wait *head)
 {
     enum names_use use = NAMES_FREE;
     for (const struct link *link = single->links; link != NULL && use != NAMES_USED; link = link->next) {
-        if (link->list == but)
+        const struct list *list = link->list;
+        if (list == but)
             continue;
-        const struct resource *all = link->list->resource;
-        bool before = stands_before(all, wait) && !lets_pass(c, link);
-        use = before ? NAMES_USED : more_used(use, use_of(all));
+        bool stands = stands_before(list->resource, place_in_order(head)) && !lets_pass(link);
+        use = more_used(use, use_of(list->resource));
+        if (stands && use != NAMES_USED && !passes_all(head, list))
+            use = NAMES_USED;
     }
     return use;
 }
 
-enum names_use names_use_linked(const struct coordinator *c, const struct resource *resource)
+/* What stands before the list's head at one of its places. */
+static enum names_use use_of_place(const struct link *link, const struct wait *head)
+{
+    bool before = stands_before(link->resource, place_in_order(head)) && !mutant(MUTANT_LIST_OVERTAKES);
+    enum names_use use = before ? NAMES_USED : use_of(link->resource);
+    return use == NAMES_USED ? use : more_used(use, use_by_lists(link->resource, link->list, head));
+}
+
+enum names_use names_use_linked(const struct resource *resource)
 {
     const struct list *list = names_list(resource);
     const struct wait *head = resource->queue->head;
-    uint64_t wait = head != NULL ? head->id : UINT64_MAX;
     enum names_use use = NAMES_FREE;
     if (list == NULL)
-        return use_by_lists(c, resource, NULL, wait);
-    for (uint32_t i = 0; i < list->count && use != NAMES_USED; i++) {
-        const struct resource *single = list->link[i].resource;
-        bool before = stands_before(single, wait) && !mutant(MUTANT_LIST_OVERTAKES);
-        use = before ? NAMES_USED : more_used(use, use_of(single));
-        use = more_used(use, use_by_lists(c, single, list, wait));
-    }
+        return use_by_lists(resource, NULL, head);
+    for (uint32_t i = 0; i < list->count && use != NAMES_USED; i++)
+        use = more_used(use, use_of_place(&list->link[i], head));
     return use;
 }
 
@@ -176,19 +226,113 @@ static void look_at_lists(struct coordinator *c, const struct resource *single, 
             look_again(c, link->list->resource);
 }
 
+/* The list stands otherwise in these places than it did. */
+static void look_at_places(struct coordinator *c, const struct list *list, uint16_t places)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!(places & place_bit(&list->link[i])))
+            continue;
+        look_again(c, list->link[i].resource);
+        look_at_lists(c, list->link[i].resource, list);
+    }
+}
+
 void names_changed_linked(struct coordinator *c, const struct resource *resource)
 {
     const struct list *list = names_list(resource);
     if (mutant(MUTANT_LIST_UNCHANGED))
         return;
-    if (list == NULL) {
+    if (list != NULL)
+        look_at_places(c, list, UINT16_MAX);
+    else
         look_at_lists(c, resource, NULL);
+}
+
+void names_blocked(struct coordinator *c, struct resource *resource)
+{
+    struct list *list = names_list(resource);
+    if (list == NULL)
+        return;
+    uint16_t before = list->refused;
+    list->refused = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (use_of_place(&list->link[i], resource->queue->head) != NAMES_FREE || mutant(MUTANT_LIST_FREEZES))
+            list->refused |= place_bit(&list->link[i]);
+    look_at_places(c, list, list->refused ^ before);
+}
+
+/* ---- lists that are passed by others ---- */
+
+static void list_arm(struct coordinator *c, struct list *list)
+{
+    if (list->passing != 0)
+        heap_set(&c->deadlines, &list->item, c->now_ms);
+    else if (list->firm)
+        heap_set(&c->deadlines, &list->item, list->firm_ms);
+    else
+        heap_remove(&c->deadlines, &list->item);
+}
+
+static void list_is_firm(struct coordinator *c, struct list *list, bool firm)
+{
+    list->passed = 0;
+    list->firm = firm;
+    list->firm_ms = c->now_ms + FIRM_MS;
+    list_arm(c, list);
+}
+
+static void list_is_passed(struct coordinator *c, struct list *list)
+{
+    if (list->firm || ++list->passed < list->patience)
+        return;
+    if (list->patience < PATIENCE_MAX)
+        list->patience *= 2;
+    list_is_firm(c, list, true);
+}
+
+static void look_if_of(struct coordinator *c, struct resource *resource, const struct session *session)
+{
+    if (resource->queue->head != NULL && resource->queue->head->session == session)
+        look_again(c, resource);
+}
+
+/* The list waits for this session from now on, whose other requests may pass it. */
+static void look_at_session(struct coordinator *c, const struct list *list, const struct session *session)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct resource *single = list->link[i].resource;
+        if (lets_pass(&list->link[i]))
+            continue;
+        look_if_of(c, single, session);
+        for (const struct link *link = single->links; link != NULL; link = link->next)
+            look_if_of(c, link->list->resource, session);
+    }
+}
+
+static void names_granted_one(struct coordinator *c, const struct resource *single, const struct list *but,
+                              const struct session *session, uint64_t wait)
+{
+    for (const struct link *link = single->links; link != NULL; link = link->next) {
+        if (link->list == but || link->list->resource->queue->head == NULL)
+            continue;
+        if (stands_before(link->list->resource, wait))
+            list_is_passed(c, link->list);
+        look_at_session(c, link->list, session);
+    }
+}
+
+void names_granted_linked(struct coordinator *c, const struct resource *resource,
+                          const struct session *session, uint64_t wait)
+{
+    struct list *list = names_list(resource);
+    if (list == NULL) {
+        names_granted_one(c, resource, NULL, session, wait);
         return;
     }
-    for (uint32_t i = 0; i < list->count; i++) {
-        look_again(c, list->link[i].resource);
-        look_at_lists(c, list->link[i].resource, list);
-    }
+    list->patience = PATIENCE;
+    list_is_firm(c, list, false);
+    for (uint32_t i = 0; i < list->count; i++)
+        names_granted_one(c, list->link[i].resource, list, session, wait);
 }
 
 void names_asked(struct resource *resource)
@@ -240,20 +384,26 @@ void names_pass(struct coordinator *c, struct resource *resource, bool all)
             list->contended |= place_bit(&list->link[i]);
     list->passing |= list->contended;
     list->contended = 0;
-    if (list->passing != 0)
-        heap_set(&c->deadlines, &list->item, c->now_ms);
+    list_arm(c, list);
 }
 
-struct resource *names_timer(struct coordinator *c, struct list *list)
+static void pass_one(struct coordinator *c, struct list *list)
 {
     unsigned place = 0;
-    assert(list->passing != 0);
     while (!(list->passing & 1u << place))
         place++;
     list->passing &= (uint16_t) ~(1u << place);
     wake_pass(c, list->link[place].resource->name, c->releasers);
-    if (list->passing != 0)
-        return NULL;
-    heap_remove(&c->deadlines, &list->item);
-    return list->resource;
+}
+
+struct resource *names_timer(struct coordinator *c, struct list *list)
+{
+    if (list->passing != 0) {
+        pass_one(c, list);
+    } else {
+        list_is_firm(c, list, false);
+        look_at_places(c, list, UINT16_MAX);
+    }
+    list_arm(c, list);
+    return list->passing == 0 ? list->resource : NULL;
 }

@@ -8,8 +8,10 @@
  *
  * All requests of this daemon have one order of arrival, that of the ids of their waits. Where a list and another
  * use of one of its names meet, the head that came first asks the masters first, and a head waits while the other
- * asks, holds the lock or gives it back. A list that was refused lets the heads behind it ask until it asks again,
- * but for the names that were not free: whoever came later has no business with these.
+ * asks, holds the lock or gives it back. A list that waits lets the heads behind it pass, but for the names that are
+ * in use: whoever came later has no business with these. When many have passed, it stands firm at all of its names for
+ * a second, so that it is not passed for ever. Whoever holds one of its names passes even then, and so does a request
+ * with wait=0.
  *
  * This order only saves attempts and is fair: what keeps two holders apart are the keys on the masters. */
 #ifndef REDLOCKD_COORDINATOR_NAMES_H
@@ -41,10 +43,10 @@ void names_part(struct coordinator *c, struct resource *resource);
 /* The reason for a resource's head to wait, as far as other uses of its names go: none, a release that is soon
  * answered, or a holder or another head. */
 enum names_use { NAMES_FREE, NAMES_RELEASED, NAMES_USED };
-enum names_use names_use_linked(const struct coordinator *c, const struct resource *resource);
-static inline enum names_use names_use(const struct coordinator *c, const struct resource *resource)
+enum names_use names_use_linked(const struct resource *resource);
+static inline enum names_use names_use(const struct resource *resource)
 {
-    return resource->links != NULL ? names_use_linked(c, resource) : NAMES_FREE;
+    return resource->links != NULL ? names_use_linked(resource) : NAMES_FREE;
 }
 
 /* The resource's lease, attempt, release or head ended, or was refused: heads that waited for that are looked at
@@ -54,6 +56,18 @@ static inline void names_changed(struct coordinator *c, const struct resource *r
 {
     if (resource->links != NULL)
         names_changed_linked(c, resource);
+}
+
+/* The head may not ask, by names_use(): a list keeps only those of its names that are in use. */
+void names_blocked(struct coordinator *c, struct resource *resource);
+/* The lock was granted to the session; wait: its place in the order of arrival, 0 for a RESUME, which passes nobody. */
+void names_granted_linked(struct coordinator *c, const struct resource *resource,
+                          const struct session *session, uint64_t wait);
+static inline void names_granted(struct coordinator *c, const struct resource *resource,
+                                 const struct session *session, uint64_t wait)
+{
+    if (resource->links != NULL)
+        names_granted_linked(c, resource, session, wait);
 }
 
 /* A list's attempt begins; and a master refused it, since the name in this place was not free. */
@@ -67,7 +81,8 @@ void names_contended(struct resource *resource);
 /* A list's keys are being deleted: the daemons that wait for its names are woken, for all names or for those that
  * other daemons are known to want. */
 void names_pass(struct coordinator *c, struct resource *resource, bool all);
-/* Wakes the next daemon of one name. Returns the resource if it is not needed for that any more; else NULL. */
+/* Wakes the next daemon of one name, or ends the second for which the list stood firm. Returns the resource if it is
+ * not needed for that any more; else NULL. */
 struct resource *names_timer(struct coordinator *c, struct list *list);
 
 /* The slots of the name, or of one of the list's names; NULL: none has any. */

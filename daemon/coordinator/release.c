@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/admission.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
@@ -44,6 +45,7 @@ static void release_answer(struct coordinator *c, struct release *release, enum 
         return;
     release->answered = true;
     c->asking--;
+    admission_ends(c, release->peer);
     struct reply *reply = action_reply(c, release->session, release->request, code, release->name);
     if (code == REPLY_UNLOCKED) {
         reply->confirmed = (uint8_t)masters_count(release->deleted | release->missing);
@@ -69,7 +71,7 @@ static bool release_may_be_followed(const struct coordinator *c, const struct re
         return !wake_is_contended(c, resource);
     if (queue->slots != NULL)
         return queue->round == NULL && !queue->sweeping;
-    return names_use(c, resource) == NAMES_FREE;
+    return names_use(resource) == NAMES_FREE;
 }
 
 /* Makes the next head wait for this release. In a young turn (turn.h) the head's SETs follow the release at
@@ -244,8 +246,11 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->session = order->session;
     release->request = order->request;
     release->answered = order->request == 0;
-    if (!release->answered)
+    if (!release->answered) {
         c->asking++;
+        release->peer = c->event->peer.number;
+        admission_begins(c, release->peer);
+    }
     release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
     if (mutant(MUTANT_UNDO_FROM_T0))
         release->caught_up = release->owed;
@@ -301,6 +306,12 @@ void release_timeout(struct coordinator *c, struct in_flight *in_flight)
 {
     struct release *release = IN_FLIGHT_OWNER(release, in_flight);
     assert(!in_flight->stale && !release->only_owed);
+    if (c->stale != 0) { /* this daemon paused: the answers may have come long ago */
+        in_flight_remove(&c->releases_pending, in_flight);
+        in_flight->timeout_ms = c->now_ms + c->config.node_timeout_ms;
+        in_flight_add(&c->releases_pending, in_flight);
+        return;
+    }
     masters_overdue(c, release->unanswered);
     release_look(c, release, true);
 }

@@ -1,4 +1,6 @@
 /* The commands of a release: what goes to the masters, and when it goes there again. */
+#include <string.h>
+
 #include "daemon/coordinator/release_private.h"
 
 void release_send(struct coordinator *c, const struct release *release, masters_t masters)
@@ -9,7 +11,9 @@ void release_send(struct coordinator *c, const struct release *release, masters_
     struct command *command = action_command(c, masters, verb, release->name);
     command->ref = release->id;
     command->token = release->token;
-    command->to = release->wakes ? c->config.self : release->to;
+    bool letter = release->name->more != 0 && !release->sets_back &&
+                  memcmp(release->token.bytes, c->config.self.bytes, TOKEN_ID_BYTES) != 0;
+    command->to = release->wakes || letter ? c->config.self : release->to;
     command->has_other = release->has_other;
     if (release->has_other)
         command->other = release->other;

@@ -81,7 +81,8 @@ void renewal_begins(struct coordinator *c, struct lease *lease)
 void renewal_ends(struct coordinator *c, struct lease *lease)
 {
     c->renewing -= lease->renewing;
-    lease->renewing = false;
+    c->lettered -= lease->lettered;
+    lease->renewing = lease->lettered = false;
 }
 
 void renewal_tell(struct coordinator *c, const struct lease *lease)
@@ -129,12 +130,13 @@ void renewal_failed(struct coordinator *c, struct lease *lease, bool at_once)
 
 /* Limits the renewals that are under way at once: more would only queue up at the masters, until all are
  * late together. A lease that comes near its !EXPIRING may go as long as there are fewer than twice as
- * many, and a lease that would reach its deadline before the next try goes in any case. */
+ * many, and a lease that would reach its deadline before the next try goes in any case. Renewals because of letters
+ * are in nobody's way. */
 bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
 {
     int64_t pause_ms = earlier_ms(c->config.retry_max_ms, lease->ttl_ms / TENTH) + lease->ttl_ms / SOON;
     bool hurries = c->now_ms + pause_ms >= renewal_warns_ms(lease);
     if (c->now_ms + pause_ms >= lease->until_ms)
         return false;
-    return c->renewing >= (hurries ? 2 : 1) * c->config.max_renewals;
+    return c->renewing - c->lettered >= (hurries ? 2 : 1) * c->config.max_renewals;
 }

@@ -249,11 +249,21 @@ static struct lease *lease_of(struct coordinator *c, const struct coordinator_ev
     return hold != NULL ? lease_of_hold(hold) : NULL;
 }
 
+/* The holder gives the lock back because it was lost to it. The notice is for logs and figures, since the holder knows. */
+static void unlock_lost(struct coordinator *c, const struct request *what, struct lease *lease)
+{
+    lease->hold.depth = 1;
+    c->stats.lost++;
+    action_notice(c, NOTICE_LOST, lease)->reason = (enum lost_reason)what->lost;
+}
+
 static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     struct lease *lease = lease_of(c, event);
     bool own = lease != NULL && is_bound_to(lease, event->session);
+    if (own && what->has_lost)
+        unlock_lost(c, what, lease);
     if (own)
         unlock_own(c, event, lease);
     else if (what->has_token)
@@ -344,6 +354,17 @@ static bool is_crowded(struct coordinator *c, const struct coordinator_event *ev
     return true;
 }
 
+/* No list and no slot is shared, and no list has slots. Returns whether the request was refused. */
+static bool bad_mode(struct coordinator *c, const struct coordinator_event *event)
+{
+    const struct request *what = &event->what;
+    bool list = what->name.more != 0, slots = what->slots != 0;
+    if (what->verb != VERB_LOCK || (int)list + slots + what->shared < 2)
+        return false;
+    reply_to(c, event, REPLY_BADARG)->text = what->shared ? TEXT_SLOT_ALONE : TEXT_LIST_ALONE;
+    return true;
+}
+
 static void request_do(struct coordinator *c, const struct coordinator_event *event)
 {
     switch (event->what.verb) {
@@ -375,7 +396,7 @@ static void request_of_slot(struct coordinator *c, const struct coordinator_even
 void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     int slot = event->what.has_token ? token_slot(&event->what.token) : -1;
-    if (is_crowded(c, event))
+    if (bad_mode(c, event) || is_crowded(c, event))
         return;
     if (slot >= 0 && event->what.name.len != 0 && event->what.name.more == 0)
         request_of_slot(c, event, (unsigned)slot);

@@ -42,7 +42,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
         return false;
     return resource->queue->round != NULL || release_is_awaited(resource) ||
            (!is_in_way(resource, wait) && c->now_ms >= resource->retry_ms &&
-            names_use(c, resource) == NAMES_FREE);
+            names_use(resource) == NAMES_FREE);
 }
 
 /* Lets a waiter leave its queue without the lock: the waiter is skipped. Its attempt, if it has one, is
@@ -164,6 +164,7 @@ static void resource_blocked(struct coordinator *c, struct resource *resource, e
     struct queue *queue = resource->queue;
     struct wait *head = queue->head;
     heap_remove(&c->deadlines, &queue->item);
+    names_blocked(c, resource);
     if (use != NAMES_USED)
         return;
     queue->verdict = (struct verdict){.code = REPLY_BUSY};
@@ -209,7 +210,7 @@ void resource_advance(struct coordinator *c, struct resource *resource)
         heap_set(&c->deadlines, &resource->queue->item, resource->retry_ms);
         return;
     }
-    enum names_use use = names_use(c, resource);
+    enum names_use use = names_use(resource);
     if (use != NAMES_FREE) {
         resource_blocked(c, resource, use);
         return;
@@ -456,10 +457,11 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     const struct queue *queue = resource->queue;
     bool is_head = queue->head == wait;
     bool head_pauses = queue->round == NULL && !release_is_awaited(resource) && !queue->sweeping;
-    head_pauses = head_pauses && (queue->slots == NULL || c->now_ms < resource->retry_ms);
+    /* A head that is about to ask does not pause: its item is due in this millisecond. */
+    head_pauses = head_pauses && (c->now_ms < resource->retry_ms || names_use(resource) == NAMES_USED);
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
-    bool used = is_in_way(resource, wait) || (is_head && names_use(c, resource) == NAMES_USED);
+    bool used = is_in_way(resource, wait) || (is_head && names_use(resource) == NAMES_USED);
     if (wait->patient) {
         if (is_head && !used)
             return false; /* its first attempt comes next */

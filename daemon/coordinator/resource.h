@@ -44,8 +44,8 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
 /* Answers a head whose wait is over, undoes its attempt, and lets the next head ask. */
 void resource_head_leaves(struct coordinator *c, struct resource *resource);
 
-/* Handles the queue's deadline item: the head's next attempt, a re-ask of its present one
- * (acquire_timer()), or the next requests to sweep. */
+/* Handles the queue's deadline item: the head's next attempt, what its present one does later (acquire_timer()), or
+ * the next requests to sweep. */
 void resource_timer(struct coordinator *c, struct resource *resource);
 
 /* Handles the end of a wait's time. */

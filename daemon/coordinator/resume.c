@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/admission.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/letter.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
@@ -31,6 +33,8 @@ static void attach(struct coordinator *c, struct round *round, struct resource *
     session->resumes++;
     c->acquiring++;
     c->asking++;
+    round->peer = c->event->peer.number;
+    admission_begins(c, round->peer);
 }
 
 static struct resource *resume_detach(struct coordinator *c, struct round *round)
@@ -47,6 +51,7 @@ static struct resource *resume_detach(struct coordinator *c, struct round *round
     round->request = 0;
     c->acquiring--;
     c->asking--;
+    admission_ends(c, round->peer);
     return resource;
 }
 
@@ -160,7 +165,7 @@ static struct reply *resume_answer(struct coordinator *c, const struct round *ro
  * to ask again after a random time. */
 static void resume_answer_noquorum(struct coordinator *c, const struct round *round)
 {
-    struct tally tally = fence_shown(round);
+    struct tally tally = fence_shown(c, round);
     bool moved = round->phase != ROUND_MOVING || round->tally.granted != 0;
     struct reply *reply = resume_answer(c, round, REPLY_NOQUORUM);
     action_noquorum(c, reply, &tally);
@@ -189,6 +194,8 @@ static void set_back(struct coordinator *c, const struct round *round)
         order.may = masters_without(order.may, round_silent(round) | round->tally.failed);
     c->stats.undone++;
     release_begin(c, &order);
+    if (round->resume->given_back)
+        letter_send(c, round->name, &round->resume->old);
 }
 
 static void resume_fail(struct coordinator *c, struct round *round, enum reply_code code)
@@ -229,6 +236,7 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
     action_locked(c, reply, lease);
+    letter_send(c, round->name, &round->resume->old);
     round->lease = lease->id;
     c->stats.resumed++;
     struct resource *resource = resume_detach(c, round);
@@ -245,6 +253,16 @@ static bool resume_meets_readers(const struct round *round)
     return !round->shared && lease != NULL && lease->shared && lease_is_bound(lease);
 }
 
+/* A lock was granted here since the moved keys were extended: so masters lost these again, by a BREAK for example. */
+static bool resume_came_late(const struct round *round)
+{
+    const struct lease *lease = round->resource->lease;
+    if (lease == NULL || lease->shared)
+        return false;
+    int64_t set_ms = lease->secret != NULL ? lease->secret->set_ms : lease->granted_ms;
+    return set_ms > round->t0_ms;
+}
+
 static void resume_grant(struct coordinator *c, struct round *round)
 {
     round->ready = trial_is_open(c);
@@ -255,7 +273,8 @@ static void resume_grant(struct coordinator *c, struct round *round)
         resume_fail(c, round, REPLY_CANCELLED);
     else if (c->draining)
         resume_fail(c, round, REPLY_DRAINING);
-    else if (until_ms - c->now_ms < c->config.min_validity_ms || resume_meets_readers(round))
+    else if (until_ms - c->now_ms < c->config.min_validity_ms || resume_meets_readers(round) ||
+             resume_came_late(round))
         resume_fail(c, round, REPLY_NOQUORUM);
     else
         bind(c, round, until_ms);

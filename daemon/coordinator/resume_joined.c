@@ -3,6 +3,7 @@
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/letter.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
@@ -65,12 +66,13 @@ void resume_joined(struct coordinator *c, struct session *session, uint64_t requ
     struct resource *resource = lease->resource;
     const struct round *attempt = resource->queue->round;
     c->stats.resumes++;
-    if (c->now_ms >= lease->until_ms || join_of(c, lease) == NULL) {
+    const struct lease *common = join_of(c, lease);
+    if (c->now_ms >= lease->until_ms || common == NULL) {
         action_reply(c, session->key, request, REPLY_NOTHELD, &what->name);
         return;
     }
-    if (trial_is_open(c) || lease->until_ms - c->now_ms < c->config.min_validity_ms ||
-        !keep_token(c, lease)) {
+    if (trial_is_open(c) || letter_doubts(c, common) ||
+        lease->until_ms - c->now_ms < c->config.min_validity_ms || !keep_token(c, lease)) {
         refuse(c, session, request, what);
         return;
     }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/cut.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/secret.h"
 
@@ -116,6 +117,8 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         show_move(round, command);
     if (lease != NULL)
         show_secret(lease, command);
+    if (command_for_one(command->verb) == COMMAND_EXTEND)
+        command->most_ms = cut_most_ms(c, &command->token);
     if (verb != COMMAND_ZADD && verb != COMMAND_ZSCORE)
         return;
     command->bucket =
@@ -164,6 +167,14 @@ void rounds_lost(struct coordinator *c, unsigned master)
         round->split.getting = masters_without(round->split.getting, bit);
         in_flight_make_stale(&c->rounds_pending, in_flight);
     }
+}
+
+void rounds_look_again(struct coordinator *c)
+{
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next)
+        if (IN_FLIGHT_OWNER(round, in_flight)->ready)
+            in_flight_make_stale(&c->rounds_pending, in_flight);
 }
 
 void rounds_end_extends(struct coordinator *c, struct lease *lease)

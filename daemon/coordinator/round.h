@@ -1,8 +1,8 @@
-/* A round: one question to several masters, and their votes, until it is decided. Acquire, renewal,
- * EXTEND, CHECK and RESUME are rounds (see enum round_phase in state.h).
+/* A round: one question to several masters, and their votes, until it is decided. Attempts, renewals, EXTEND,
+ * CHECK, RESUME and the reserve of fences are rounds (see enum round_phase in state.h).
  *
- * Here is what all rounds share. This file calls none of the files that begin rounds: acquire.c, extend.c
- * and resume.c decide them, and votes.c passes the votes on to these. Rounds belong to the pool c->rounds. */
+ * Here is what all rounds share. This file calls none of the files that begin rounds: acquire.c, extend.c,
+ * hand.c and resume.c decide them, and votes.c passes the votes on to these. Rounds belong to the pool c->rounds. */
 #ifndef REDLOCKD_ROUND_H
 #define REDLOCKD_ROUND_H
 
@@ -42,6 +42,8 @@ void round_decided(struct coordinator *c, struct round *round);
 /* A master's connection is gone, or its memory is doubted: what it granted, or was still to answer, counts no
  * more in any round. These rounds become stale, and votes_look_stale() decides them in later steps. */
 void rounds_lost(struct coordinator *c, unsigned master);
+/* Has the rounds looked at again that waited for a trial, or for masters to be probed. */
+void rounds_look_again(struct coordinator *c);
 
 /* The lease is given back or lost: an EXTEND of it that is under way is answered -NOTHELD even if Q masters
  * extend the key. */

@@ -1,8 +1,10 @@
 /* The rows that SHOW tells of the coordinator. Nothing here changes the coordinator. */
 #include <string.h>
 
+#include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/state.h"
@@ -184,10 +186,21 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->state = m->state;
     row->why = m->why;
     row->evicts = m->evicts;
+    if (m->why == WHY_NOSCRIPT || m->why == WHY_NOPERM)
+        row->lacks = m->handshake.lacks;
     if (m->why == WHY_GROUP) {
         row->their_masters = m->memory.theirs.masters;
         row->their_max_ttl_ms = m->memory.theirs.max_ttl_ms;
+        row->their_set = m->memory.theirs.set;
     }
+    row->later = c->later & masters_bit(master);
+    bool beyond = m->clock.beyond_ms != 0 && now_ms - m->clock.beyond_ms < FENCE_SHOWN_MS;
+    if (beyond && (m->state == MASTER_UP || m->state == MASTER_SLOW)) {
+        row->why = WHY_FENCE;
+        row->beyond = m->clock.beyond;
+    }
+    row->clock_known = m->clock.time_ms != 0 && m->state != MASTER_DOWN;
+    row->clock_ahead_ms = m->clock.time_ms - m->clock.told_at_ms - c->wall.own_ms;
     row->clock_backs = m->clock.backs;
     row->clock_back_ms = m->clock.back_ms;
     row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
@@ -197,6 +210,11 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         memcpy(row->by, m->memory.by, GROUP_WORD);
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
+}
+
+bool coordinator_wall_ahead(const struct coordinator *c, int64_t now_ms, int64_t *ahead_ms)
+{
+    return wall_ahead(c, now_ms + c->behind_ms, ahead_ms);
 }
 
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)

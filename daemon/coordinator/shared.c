@@ -41,6 +41,9 @@ void shared_remove(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
     const struct shared *links = shared_of(c, lease);
+    struct crowd *crowd = crowd_of(c, resource);
+    if (crowd->lettered == lease)
+        crowd->lettered = shared_next(c, lease);
     if (resource->lease == lease)
         resource->lease = links->next != lease ? links->next : NULL;
     shared_of(c, links->prev)->next = links->next;

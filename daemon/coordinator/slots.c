@@ -7,7 +7,7 @@
 
 bool slots_make(struct coordinator *c, struct resource *base)
 {
-    assert(base->queue == &c->nobody);
+    assert(base->queue == &c->nobody && base->name->more == 0);
     struct slots *slots = pool_take(&c->slots);
     if (slots == NULL)
         return false;

@@ -38,6 +38,7 @@ enum item_kind {
     ITEM_DRAIN,
     ITEM_TRIAL,
     ITEM_LIST,
+    ITEM_LETTER,
 };
 
 struct wait {
@@ -108,9 +109,11 @@ struct queue {
     masters_t late;     /* masters of these at which a daemon that polls comes first */
     int64_t woken_ms;   /* ... and when the first of them did */
     masters_t heard;    /* masters that told the holder's daemon of that attempt */
-    bool marked;        /* the head has left a mark on masters (mark.h) */
-    masters_t ends;     /* masters that told that attempt in ends_ms when the key there ends */
-    bool release_seen;  /* the name was released during the head's round: it may ask again at once */
+    int64_t
+        cut_ms;  /* when a head that polls next cuts keys that live too long (cut.h); 0: it has not polled */
+    bool marked; /* the head has left a mark on masters (mark.h) */
+    masters_t ends;    /* masters that told that attempt in ends_ms when the key there ends */
+    bool release_seen; /* the name was released during the head's round: it may ask again at once */
     bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
     enum {
         LOOKED_NOT,
@@ -133,7 +136,8 @@ struct resource {
     bool turn_goes_on;      /* the turn began before the name was last unused: see turn_recall() */
     bool contended;         /* other daemons want the name: a release must look into the queue */
     bool sought;            /* other daemons wanted it lately: the head joins the queue before it asks */
-    bool hands;             /* this daemon's last lease of it was to be handed on */
+    bool hands : 1;         /* this daemon's last lease of it was to be handed on */
+    bool lettered : 1;      /* letters came about its lease: struct letter has them */
     struct queue *queue;    /* (ref) &c->nobody without waiters */
     struct resume *resumes; /* (ref) RESUMEs of this name's tokens that are under way */
     struct lease *lease; /* (ref) the last lease granted here, until its deadline; of readers see shared.h */
@@ -158,11 +162,15 @@ struct link {
  * rounds; here is what joins it to the resources of the single names. The sets have a bit for each place. */
 struct list {
     uint64_t id;
-    struct heap_item item;     /* due now while names are being passed on, one a step */
+    struct heap_item item;     /* due now while names are being passed on, one a step; else at firm_ms */
     struct resource *resource; /* (ref) */
     uint64_t order;            /* of the request that the lease was granted to */
+    int64_t firm_ms;           /* until then it stands firm, if it does */
     uint32_t count;
-    uint16_t refused;   /* names that were not free in the last attempt */
+    bool firm;          /* the heads that came later wait behind it at all of its names */
+    uint16_t passed;    /* grants of its names to others since it last stood firm, or was granted */
+    uint16_t patience;  /* after so many of them it stands firm */
+    uint16_t refused;   /* names in use when it was last refused or blocked */
     uint16_t contended; /* names that other daemons want: a release must look into their queues */
     uint16_t passing;   /* names whose next daemon is to be woken */
     struct link link[LIST_NAMES];
@@ -223,13 +231,31 @@ struct shared {
     uint32_t memories; /* c->memories when it was granted */
     uint32_t readers;  /* leases that rely on it */
     uint32_t bound;    /* of these: with a session */
+    int32_t said_ms;   /* the longest TTL that one of them has named since ... */
+    int64_t said_since_ms;
 };
 
 /* The readers of a name. */
 struct crowd {
-    struct lease *latest; /* (ref) the latest COMMON lease, which readers may join; NULL: none */
-    struct lease *home;   /* (ref) the COMMON lease that the readers of the others go over to; NULL: none */
-    uint32_t readers;     /* leases of readers, without the COMMON ones */
+    struct lease *latest;   /* (ref) the latest COMMON lease, which readers may join; NULL: none */
+    struct lease *home;     /* (ref) the COMMON lease that the readers of the others go over to; NULL: none */
+    struct lease *lettered; /* (ref) the next one to be asked about because of a letter; NULL: none */
+    uint32_t readers;       /* leases of readers, without the COMMON ones */
+};
+
+/* What other daemons wrote about a name that is lettered (letter.h). There is one for each slot of the resources. */
+struct letter {
+    struct heap_item item; /* when its leases are asked, or looked at */
+    uint64_t resource;     /* id */
+    int64_t first_ms;      /* when this second of letters began */
+    int64_t retry_ms;      /* not before, as they could not be asked */
+    int64_t doubted_ms;    /* what Q masters said until then may be over */
+    masters_t from;        /* masters that published a letter in this second */
+    bool news;             /* a letter came since the leases were asked */
+    bool asked;            /* in this second they were asked, by letters of few masters or of many ... */
+    bool asked_many;       /* ... by letters of so many that no quorum may be left */
+    bool again;            /* one of them could not be asked */
+    bool walking;          /* they are being looked at, a few in a step */
 };
 
 /* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
@@ -260,7 +286,8 @@ struct lease {
     uint64_t fence;
     struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
     struct secret *secret; /* NULL: none */
-    bool renewing;         /* a renewal is under way */
+    bool renewing : 1;     /* a renewal is under way */
+    bool lettered : 1;     /* ... because of a letter */
     bool shared;           /* a reader's */
     /* Whose key it has: its own; one that no client holds, and others rely on; or none (join.h). */
     enum { KEY_OWN, KEY_COMMON, KEY_JOINED } key : 8;
@@ -361,6 +388,7 @@ struct round {
     uint32_t told_ms; /* the longest TTL that a master's reply to EXTEND or CHECK told */
     struct fence fence;
     struct split split;
+    uint16_t peer; /* whose request it is, until that is answered (admission.h) */
     struct token token;
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
@@ -403,6 +431,7 @@ struct release {
     masters_t repeated;        /* masters that were sent it twice on this connection, after NOSCRIPT */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK's */
+    uint16_t peer;             /* UNLOCK's, until it is answered (admission.h) */
     const struct name *name;   /* interned */
     struct token token, to;
     bool has_other; /* the key may have another token instead */
@@ -447,10 +476,12 @@ struct coordinator {
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
+    struct letter *letters; /* for each slot of the resources: where letters came */
     uint32_t commons;       /* COMMON leases */
     struct queue nobody;    /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
     uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases and waits of each peer */
+    uint32_t peer_asking[PEERS]; /* requests of each peer that ask the masters (admission.h) */
     struct table names, session_keys;
     struct in_flight_list rounds_pending;
     struct in_flight_list releases_pending; /* releases before their time-out */
@@ -458,25 +489,36 @@ struct coordinator {
     uint32_t setting_back;                  /* how many releases of both lists set back */
 
     struct master masters[MASTERS];
-    masters_t voters;    /* masters in MASTER_UP */
-    masters_t extenders; /* voters, and masters in MASTER_QUARANTINE */
+    masters_t renewers;  /* masters in MASTER_UP */
+    masters_t voters;    /* the same; none while masters differ */
+    masters_t extenders; /* renewers, and masters in MASTER_QUARANTINE */
     masters_t releasers; /* extenders, and masters in MASTER_SLOW and MASTER_UNDOING */
-    /* Masters whose group has another N or max_ttl, or a key that cannot be read. While there is one, no
-     * master votes. */
-    masters_t differing;
+    /* Masters whose group has another N, max_ttl or set, and those (of them) where a later version wrote the key:
+     * see master_agree.c. */
+    masters_t differing, later;
+    int64_t differ_ms;     /* when the first of them was read so */
+    int64_t differ_ttl_ms; /* the smallest max_ttl of all, this daemon's included */
     /* Masters whose clocks jump again and again. Keys end early there, so in quarantine not even a
      * confirmed "extended" counts. */
     masters_t fast;
-    masters_t listening; /* masters that publish to this daemon */
-    uint32_t memories;   /* how often a master began a new memory: see struct master */
+    masters_t stale;        /* voters and extenders that were not probed for long: no round is decided */
+    int64_t fresh_until_ms; /* no other one of them becomes stale before */
+    masters_t listening;    /* masters that publish to this daemon */
+    uint32_t memories;      /* how often a master began a new memory: see struct master */
 
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */
 
+    struct {               /* clocks, as their distance from now_ms: wall.h */
+        int64_t own_ms;    /* this host's, when a master told its TIME last */
+        int64_t median_ms; /* the masters' */
+        int64_t until_ms;  /* until then Q of the TIMEs are fresh; 0: they never were */
+    } wall;
     uint64_t proposal; /* the highest fence proposed so far */
     uint64_t lead_us; /* how far fences seen on masters were ahead of this host's wall clock, up to a limit */
     uint32_t acquiring;               /* attempts and RESUMEs under way: each may become a lease */
     uint32_t renewing;                /* renewals under way */
+    uint32_t lettered;                /* of these: because of letters */
     uint32_t unsettled;               /* leases with a secret that fewer than Q masters have settled */
     uint32_t bound;                   /* leases with hold=session that are bound to a session */
     uint32_t holds[HOLD_LEASE + 1];   /* leases by their kind of hold */

@@ -29,6 +29,7 @@ struct master {
     uint64_t killing;    /* client id of the last connection that carried lock commands, until it is killed */
     bool carried;        /* the present connection carried lock commands */
     bool strays;         /* no_kill: commands of a connection that was lost may still run */
+    uint32_t places;     /* that commands without a reply take (admission.h) */
     uint64_t sent, heard;           /* commands sent and replies read on the present connection */
     int64_t old_connection_gone_ms; /* since then no command of an earlier connection can run */
 
@@ -41,7 +42,14 @@ struct master {
         bool asking;     /* questions are under way */
         bool has_info;   /* INFO was answered, see info */
         bool waiting;    /* answers are there, but the other masters must be heard before a key is written */
+        bool unnamed;    /* the key was there, but without set= ... */
+        bool read_back;  /* ... which was added, and the key is being read again */
+        bool writing;    /* the key, or its set=, was written and not read back yet */
+        bool agreed;     /* waiting: its own key was read, but others' are still being written */
         bool ended_once; /* a first handshake ended, well or not */
+        bool untried;    /* it is not known whether scripts work there: see master_try.c */
+        unsigned not_loaded;     /* so often in a row the server had to load the script first */
+        enum lacking lacks;      /* the command that it lacks, or refuses */
         enum master_why refusal; /* the first reason to refuse it that this handshake found */
         struct master_info info;
         int64_t asked_ms; /* when it was last asked or refused: a time-out or pause counts from here */
@@ -69,6 +77,8 @@ struct master {
         struct time_asked times[TIMES];
         uint32_t times_asked, times_told;
         int64_t gained_ms; /* how far it is ahead of its base: the handshake prolongs a quarantine by it */
+        int64_t beyond_ms; /* when a score there was last beyond what any clock explains; 0: never */
+        uint64_t beyond;   /* that score */
         bool jumped;       /* the clock jumped forward: the next handshake doubts the master's memory */
         int64_t jumped_ms; /* when a jump forward was last seen; 0: never */
         uint32_t backs;    /* how often it jumped backward */
@@ -86,14 +96,17 @@ struct master {
         char amiss_run_id[RUN_ID_HEX]; /* the run in which that was */
         bool heard_once;               /* the group's key was read on it */
         bool strange;           /* the key that was last read there is of another group, or unreadable */
+        bool unreadable;        /* the key was unreadable since the master was judged last */
         bool began;             /* this daemon wrote the group's key where there was none */
         bool marked;            /* the master has this group's key, and this daemon did not begin it */
         bool absent;            /* the key was absent although another master has it */
         struct group theirs;    /* WHY_GROUP: the key that was read there */
         uint64_t serial_before; /* doubt_serial() in the last handshake that went well, in the run run_id */
         uint32_t connection_before; /* number of that connection */
-        int64_t gone_ms;     /* on this daemon's clock: about when the last run answered last; 0: none did */
-        int64_t from_ms;     /* on its own clock: when it may vote, as far as is known; 0: not known */
+        int64_t gone_ms; /* on this daemon's clock: about when the last run answered last; 0: none did */
+        int64_t from_ms; /* on its own clock: when it may vote, as far as is known; 0: not known */
+        int64_t back_ms; /* its TIME when that was found too far ahead; 0: never */
+        int64_t key_ms; /* from= of the key that was read last, if that is of its present run; 0: it is not */
         bool another_key;    /* within its run the key was replaced by another one: see note_time() */
         int64_t shown_ms;    /* from= (on its own clock) when the key was last read ... */
         int64_t shown_at_ms; /* ... when that was asked for, on this daemon's clock ... */
@@ -115,7 +128,9 @@ struct master {
 
     struct {                 /* whether it answers in time: master.c, and its probe in master_memory.c */
         bool probing;        /* TIME and PROBE are under way */
-        int64_t probed_ms;   /* when the last probe was sent */
+        int64_t probed_ms;   /* when the last probe was sent; its time-out and the next one count from here */
+        int64_t asked_ms;    /* when the group's key was last asked for, by a probe or a handshake */
+        int64_t good_ms;     /* the same for the last such question that was answered well: see fresh.h */
         uint64_t probe_sent; /* that probe is answered when heard reaches this */
         uint64_t overdue;    /* the master is slow until heard reaches this */
         uint64_t watched;    /* until heard reaches this, a long silence closes the connection */

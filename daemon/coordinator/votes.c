@@ -22,6 +22,10 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->in_flight.stale)
         return; /* votes_look_stale() looks at it */
+    round->ready = c->stale != 0;
+    bool extends = round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING;
+    if (round->ready && round->phase != ROUND_DECIDED && !(extends && extend_is_held(c, round)))
+        return; /* the masters that were not probed for long may have forgotten what they answer */
     if (round->phase == ROUND_DECIDED) {
         if (late || round_unheard(round) == 0)
             round_free(c, round);
@@ -140,7 +144,7 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     }
     if (is_fencing(verb))
-        fence_vote(round, master, verb, vote);
+        fence_vote(c, round, master, verb, vote);
     else if (verb == COMMAND_GET)
         acquire_split_vote(round, master, vote);
     else
@@ -152,7 +156,7 @@ void votes_timeout(struct coordinator *c, struct in_flight *in_flight)
 {
     struct round *round = IN_FLIGHT_OWNER(round, in_flight);
     assert(!in_flight->stale);
-    if (round->ready && trial_is_open(c)) { /* the trial ends soon and decides it */
+    if (c->stale != 0 || (round->ready && trial_is_open(c))) { /* that ends soon, and decides it */
         in_flight_remove(&c->rounds_pending, in_flight);
         round_wait(c, round);
         return;

@@ -1,5 +1,6 @@
 #include "daemon/coordinator/wake.h"
 
+#include "daemon/coordinator/cut.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/slots.h"
@@ -80,6 +81,7 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
         return;
     if (vote->kind == VOTE_HEARD)
         round->resource->queue->heard |= bit;
+    cut_if_long(c, round->resource, master, vote->number);
     if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
         return;
     round->resource->queue->ends |= bit;
@@ -117,8 +119,14 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         return 0;
     if (queue->release_seen)
         return c->now_ms;
-    if (!refused || !queue->head->patient || !wake_may_come(c) || resource->name->more != 0)
+    if (verdict->code == REPLY_BUSY && queue->head->patient && queue->slots != NULL)
+        cut_while_polling(c, resource); /* masters with a free slot do not tell how long others live */
+    if (!refused || !queue->head->patient)
         return soon_ms(c);
+    if (!wake_may_come(c) || resource->name->more != 0) {
+        cut_while_polling(c, resource);
+        return soon_ms(c);
+    }
     if (queue->woken != 0)
         return woken_ms(c, queue);
     if (!verdict->joined && verdict->tally.granted == 0)

@@ -14,26 +14,19 @@ static bool is_used(const struct resource *resource)
 }
 
 /* Also where this daemon holds the name: it was taken off the queue by somebody who had it before, so others
- * may wait there. Of a name with slots another one is free then, and the next daemon is woken for it. */
+ * may wait there. Of a name with slots another one is free then. Where nobody waits here, the next daemon is
+ * woken, even if a record of the name is here: the lock may have been given back through another daemon. */
 void woken(struct coordinator *c, unsigned master, const struct name *name, bool late)
 {
     struct resource *resource = resource_find(c, name);
     bool waits = resource != NULL && resource->queue->head != NULL;
     bool has_slots = resource != NULL && resource->queue->slots != NULL;
-    if (has_slots && is_used(resource))
+    if (waits || (resource != NULL && is_used(resource)))
         wake_contended(c, resource);
-    if (has_slots && !waits) {
+    if (!waits && has_slots)
         wake_pass(c, name, masters_bit(master));
-        return;
-    }
-    if (resource == NULL || (!waits && !is_used(resource))) {
-        if (!mutant(MUTANT_PASS_FORGOTTEN))
-            mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
-        return;
-    }
-    wake_contended(c, resource);
-    if (!waits && resource->lease != NULL && resource->lease->shared)
-        mark_along(c, name, masters_bit(master));
+    else if (!waits && !mutant(MUTANT_PASS_FORGOTTEN))
+        mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
     if (!waits || mutant(MUTANT_WOKEN_SILENT))
         return;
     int64_t at_ms = wake_woken(c, resource->queue, master, late);

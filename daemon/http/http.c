@@ -58,15 +58,15 @@ void http_free(struct http *http)
 }
 
 /* Makes room for one connection: of all that still owe their request, the oldest is closed, else the
- * oldest that was answered. false: all are being answered. */
+ * oldest that guessed a secret, else the oldest that was answered. false: all are being answered. */
 static bool http_make_room(struct http *http)
 {
-    static const enum http_state order[] = {HTTP_READING, HTTP_ENDING};
+    static const enum http_state order[] = {HTTP_READING, HTTP_HELD, HTTP_ENDING};
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
         struct http_conn *c;
         TAILQ_FOREACH(c, &http->conns, all)
         if (c->state == order[i]) {
-            if (order[i] == HTTP_READING)
+            if (order[i] != HTTP_ENDING)
                 http_conn_drop(c, HTTP_DROP_ROOM, "another connection needs its place");
             else
                 http_conn_close(c);

@@ -7,9 +7,19 @@
 
 #include "daemon/http/http_private.h"
 
-enum { DRAIN_PAUSE_US = 10000 /* so that a client that sends without end costs the locks little */ };
+enum { DRAIN_PAUSE_MS = 10 /* so that a client that sends without end costs the locks little */ };
 
 static void http_conn_watch(struct http_conn *c, short what);
+static void http_conn_on_event(evutil_socket_t fd, short what, void *arg);
+
+static void http_conn_pause(struct http_conn *c, int64_t ms)
+{
+    struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    event_del(&c->io);
+    event_assign(&c->io, c->http->base, -1, 0, http_conn_on_event, c);
+    if (event_add(&c->io, &pause) < 0)
+        event_active(&c->timer, EV_TIMEOUT, 0); /* no memory: close it soon */
+}
 
 void http_conn_close(struct http_conn *c)
 {
@@ -53,6 +63,13 @@ static void http_conn_write(struct http_conn *c)
         http_conn_end(c);
 }
 
+/* Who guesses secrets has one guess a second on each of few connections. */
+static void http_conn_hold(struct http_conn *c)
+{
+    c->state = HTTP_HELD;
+    http_conn_pause(c, HTTP_GUESS_MS);
+}
+
 /* ---- reading ---- */
 
 /* 0: the client closed, or there was an error; -1: nothing to read now. */
@@ -64,42 +81,42 @@ static ssize_t http_conn_recv(struct http_conn *c, char *bytes, size_t size)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : 0;
 }
 
-/* true: there may be more to read, which the kernel does not report. */
-static bool http_conn_read(struct http_conn *c)
+/* What only TLS has is read in the next turn, as if the kernel had reported it. */
+static void http_conn_read_on(struct http_conn *c)
+{
+    static const struct timeval at_once;
+    if (wire_pending(&c->wire) && event_add(&c->io, &at_once) < 0)
+        event_active(&c->timer, EV_TIMEOUT, 0); /* no memory: close it soon */
+}
+
+static void http_conn_read(struct http_conn *c)
 {
     ssize_t n = http_conn_recv(c, c->head + c->len, sizeof c->head - c->len);
     if (n < 0) {
         http_conn_watch(c, wire_read_wants_write(&c->wire) ? EV_WRITE : EV_READ);
-        return false;
+        return;
     }
     if (n == 0) { /* half a request is no request */
         http_conn_close(c);
-        return false;
+        return;
     }
     c->len += (size_t)n;
     if (!c->wire.tls && wire_looks_like_tls(c->head, c->len)) {
         http_tell(c, "http_refused", "it speaks TLS to an address that has no tls in http");
         answer_refuse(&c->answer, c, "TLS is not spoken at this address: ask with http://.\n");
         http_conn_write(c);
-        return false;
+        return;
     }
     size_t head_len = head_end(c->head, c->len);
-    if (head_len == 0 && c->len < sizeof c->head)
-        return wire_pending(&c->wire);
+    if (head_len == 0 && c->len < sizeof c->head) {
+        http_conn_read_on(c);
+        return;
+    }
     answer_write(&c->answer, c, head_len);
-    http_conn_write(c);
-    return false;
-}
-
-static void http_conn_on_event(evutil_socket_t fd, short what, void *arg);
-
-static void http_conn_pause(struct http_conn *c)
-{
-    static const struct timeval pause = {.tv_usec = DRAIN_PAUSE_US};
-    event_del(&c->io);
-    event_assign(&c->io, c->http->base, -1, 0, http_conn_on_event, c);
-    if (event_add(&c->io, &pause) < 0)
-        event_active(&c->timer, EV_TIMEOUT, 0); /* no memory: close it soon */
+    if (c->guessed)
+        http_conn_hold(c);
+    else
+        http_conn_write(c);
 }
 
 /* MSG_TRUNC: the kernel throws the bytes away without copying them (tcp(7)). */
@@ -115,7 +132,7 @@ static void http_conn_drain(struct http_conn *c)
     if (n <= 0 || c->drained > HTTP_DRAIN_BYTES)
         http_conn_close(c);
     else
-        http_conn_pause(c);
+        http_conn_pause(c, DRAIN_PAUSE_MS);
 }
 
 /* ---- events ---- */
@@ -123,12 +140,12 @@ static void http_conn_drain(struct http_conn *c)
 static void http_conn_on_event(evutil_socket_t fd, short what, void *arg)
 {
     struct http_conn *c = arg;
-    (void)fd, (void)what;
+    (void)fd;
+    if (what & EV_TIMEOUT && c->state == HTTP_READING)
+        http_conn_watch(c, EV_READ); /* its time-out has deleted the event */
     switch (c->state) {
-    case HTTP_READING:
-        while (http_conn_read(c))
-            ;
-        break;
+    case HTTP_READING: http_conn_read(c); break;
+    case HTTP_HELD:
     case HTTP_WRITING: http_conn_write(c); break;
     case HTTP_ENDING: http_conn_drain(c); break;
     }
@@ -186,8 +203,7 @@ static void http_conn_on_handshake(void *arg, const char *why, const char *hint)
     }
     c->certificate = wire_peer_names(&c->wire);
     http_conn_watch(c, EV_READ);
-    if (wire_pending(&c->wire))
-        event_active(&c->io, EV_READ, 0);
+    http_conn_read_on(c);
 }
 
 static bool http_conn_begin(struct http_conn *c, struct wire_context *tls, uint16_t peer)

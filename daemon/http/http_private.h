@@ -28,6 +28,7 @@
 
 enum {
     HTTP_LIFE_MS = 5000,        /* at most, of a connection: from accept to close */
+    HTTP_GUESS_MS = 1000,       /* for which the answer to a wrong secret is held back, as AUTH's is */
     HTTP_DRAIN_BYTES = 1 << 20, /* at most, read behind a request, so that its answer arrives */
     HTTP_SNAPSHOT_MS = 1000,    /* age of a snapshot that is shown again */
     HTTP_NAME_BYTES = 256,
@@ -74,6 +75,9 @@ const char *words_why(const struct snapshot_master *master, char out[WHY_BYTES])
  * the token. */
 enum { CLIENT_BYTES = WORD_BYTES + 32 };
 const char *words_client(const struct word *client, uint64_t session, char out[CLIENT_BYTES]);
+/* How a lock is held: "session", "shared lease", "slot 3, session". */
+enum { KIND_BYTES = 40 };
+const char *words_kind(const struct snapshot_lock *lock, char out[KIND_BYTES]);
 const char *words_time(int64_t wall_ms, char out[DURATION_BYTES]); /* "2026-11-22 14:03:05Z" */
 const char *words_tone(enum event_tone tone);                      /* as in JSON, and in the page's style */
 
@@ -125,11 +129,12 @@ void http_tell(struct http_conn *c, const char *event, const char *why);
 
 /*              a whole head, or too long a one        all written        the client closed
  *   READING ------------------------------> WRITING -----------> ENDING ----------------> closed
+ *      '--- with a wrong secret --> HELD -----^ after a second
  *
  * In each state, an error or the end of its time closes the connection. So does the need of room for another
  * one, except in WRITING, and the end of the client's bytes in READING. READING begins with the handshake where
  * TLS is spoken. */
-enum http_state { HTTP_READING, HTTP_WRITING, HTTP_ENDING };
+enum http_state { HTTP_READING, HTTP_HELD, HTTP_WRITING, HTTP_ENDING };
 
 struct http_conn {
     TAILQ_ENTRY(http_conn) all; /* the oldest first */
@@ -139,6 +144,7 @@ struct http_conn {
     struct handshake *handshake; /* TLS is not open yet: nothing else watches the socket */
     char *certificate;           /* (owned) the names of the client's; NULL: it has none */
     enum http_state state;
+    bool guessed; /* the request had a wrong secret */
     struct event io, timer;
     size_t len, drained;
     struct body answer;

@@ -48,7 +48,8 @@ static void counter(const struct metrics *m, const char *name, const char *help,
 
 static void put_seconds(const struct metrics *m, int64_t us)
 {
-    body_putf(m->b, "%" PRId64 ".%06" PRId64 "\n", us / 1000000, us % 1000000);
+    uint64_t size_us = us < 0 ? -(uint64_t)us : (uint64_t)us;
+    body_putf(m->b, "%s%" PRIu64 ".%06" PRIu64 "\n", us < 0 ? "-" : "", size_us / 1000000, size_us % 1000000);
 }
 
 static void gauge_seconds(const struct metrics *m, const char *name, const char *help, int64_t us)
@@ -242,7 +243,7 @@ static void metrics_outcomes(const struct metrics *m)
     const struct snapshot *s = m->s;
     family_counter(
         m, "redlockd_locks_lost",
-        "Locks whose holders were told !LOST; expired and gone are those that nobody wanted to lose.");
+        "Locks whose holders were told !LOST; expired, gone and clock are those that nobody wanted to lose.");
     for (unsigned i = 0; i < LOST_REASONS; i++)
         body_putf(m->b, "redlockd_locks_lost_total{reason=\"%s\"} %" PRIu64 "\n",
                   line_lost_word((enum lost_reason)i), s->lost[i]);
@@ -259,6 +260,10 @@ static void metrics_outcomes(const struct metrics *m)
     family_counter(m, "redlockd_clock_behind_seconds", "How long this host stood still without counting it.");
     body_put(m->b, "redlockd_clock_behind_seconds_total ");
     put_seconds(m, (int64_t)s->behind_ms * 1000);
+    if (s->wall_known)
+        gauge_seconds(m, "redlockd_wall_clock_ahead_seconds",
+                      "How far this host's clock is ahead of the median of the masters' clocks.",
+                      s->wall_ahead_ms * 1000);
 }
 
 /* ---- secrets and certificates ---- */

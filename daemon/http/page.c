@@ -128,7 +128,7 @@ static uint64_t limit_of(const struct snapshot *s, const char *key)
 static void page_figures(struct body *b, const struct snapshot *s)
 {
     char time[DURATION_BYTES];
-    uint64_t lost = s->lost[LOST_EXPIRED] + s->lost[LOST_GONE];
+    uint64_t lost = s->lost[LOST_EXPIRED] + s->lost[LOST_GONE] + s->lost[LOST_CLOCK];
     body_put(b, "<dl>\n");
     figure(b, "Locks held", s->locks[HOLD_SESSION] + s->locks[HOLD_LEASE], limit_of(s, "max_locks"));
     figure(b, "Requests waiting", s->waiters, limit_of(s, "max_waiters"));

@@ -144,13 +144,14 @@ void page_waits(struct body *b, const struct snapshot *s)
 
 static void lock_row(struct body *b, const struct snapshot_lock *lock)
 {
+    char kind[KIND_BYTES];
     body_put(b, "<tr>");
     cell_name(b, "Lock", &lock->name);
     cell_duration(b, "Held for", lock->held_ms);
     cell_duration(b, lock->lease ? "Ends in" : "Valid for", lock->valid_ms);
     cell_count(b, "Waiting", lock->waiters);
     cell_client(b, "Client", &lock->client, lock->session);
-    cell(b, "Kind", lock->lease ? "lease" : "session");
+    cell(b, "Kind", words_kind(lock, kind));
     body_put(b, "<td data-l=Note>");
     body_html(b, lock->note.text, lock->note.len);
     body_put(b, "</td></tr>\n");

@@ -39,7 +39,8 @@ struct snapshot_lock {
     uint64_t session; /* 0: bound to no connection */
     int64_t held_ms, valid_ms;
     uint32_t waiters;
-    bool lease;
+    bool lease, shared;
+    uint16_t slot; /* 1 + its number; 0: it is none */
 };
 
 struct snapshot_wait {
@@ -100,6 +101,8 @@ struct snapshot {
     struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
 
     uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
+    bool wall_known;       /* else wall_ahead_ms is not known */
+    int64_t wall_ahead_ms; /* this host's clock of the day, ahead of the median of the masters' */
     uint64_t slept, woken, handed_on;
     uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
     uint64_t handshakes, handshakes_failed;           /* TLS with clients ... */

@@ -79,6 +79,9 @@ static void status_lock(struct body *b, const char *before, const struct snapsho
     body_putf(b, ",\"session\":%" PRIu64 ",\"held\":%" PRId64 ",\"valid\":%" PRId64 ",\"waiters\":%u",
               lock->session, lock->held_ms, lock->valid_ms, lock->waiters);
     put_string(b, ",", "hold", lock->lease ? "lease" : "session");
+    put_string(b, ",", "mode", lock->shared ? "shared" : "exclusive");
+    if (lock->slot)
+        body_putf(b, ",\"slot\":%u", lock->slot - 1u);
     put_bytes(b, ",", "note", lock->note.text, lock->note.len);
     body_put(b, "}");
 }

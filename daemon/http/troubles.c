@@ -70,7 +70,7 @@ static const char *advice(const char *why)
         {"reconnect", "its connection was lost, and it allows no CLIENT KILL (no_kill)"},
         {"promoted", "another server has its place"},
         {"demoted", "it was a replica for a while"},
-        {"group", "its other daemons have another number of masters or max_ttl"},
+        {"group", "its other daemons have another number of masters, other masters or another max_ttl"},
         {"unreadable", "its group key is not as a redlockd writes it"},
         {"oom", "its memory is full"},
         {"misconf", "it cannot save to disk, and refuses writes"},
@@ -84,6 +84,7 @@ static const char *advice(const char *why)
         {"socket_error", "the connection broke"},
         {"resolve", "its name is not found"},
         {"login_refused", "it refuses the user or the password"},
+        {"maxclients", "it has no room for more clients: raise maxclients there"},
         {"closed_by_master", "it closed the connection"},
     };
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)

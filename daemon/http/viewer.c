@@ -52,7 +52,8 @@ static const struct user *user_by_secret(const struct users *users, const char *
     size_t name_len = (size_t)(colon - text);
     const struct user *user = users_named(users, text, name_len);
     bool known = user && user->secret_file;
-    bool hashed = secret_hash(colon + 1, len - name_len - 1, hash);
+    bool hashed =
+        secret_is_made(colon + 1, len - name_len - 1) && secret_hash(colon + 1, len - name_len - 1, hash);
     bool equal = secret_equal(hash, known ? user->secret : nobody);
     explicit_bzero(hash, sizeof hash);
     return known && hashed && equal ? user : NULL;
@@ -98,6 +99,7 @@ struct viewer viewer_find(struct http_conn *c, const struct head *head)
     if (head->authorization.text) { /* a wrong secret makes nobody anyone */
         viewer.user = viewer.may_prove ? user_by_basic(viewer.users, head->authorization) : NULL;
         c->http->basic_failed += !viewer.user;
+        c->guessed = !viewer.user;
         if (!viewer.user)
             http_tell(c, "auth_failed",
                       viewer.may_prove ? "no such user, or another secret"

@@ -62,6 +62,16 @@ const char *words_client(const struct word *client, uint64_t session, char out[C
     return out;
 }
 
+const char *words_kind(const struct snapshot_lock *lock, char out[KIND_BYTES])
+{
+    const char *hold = lock->lease ? "lease" : "session";
+    if (lock->slot)
+        snprintf(out, KIND_BYTES, "slot %u, %s", lock->slot - 1u, hold);
+    else
+        snprintf(out, KIND_BYTES, "%s%s", lock->shared ? "shared " : "", hold);
+    return out;
+}
+
 const char *words_time(int64_t wall_ms, char out[DURATION_BYTES])
 {
     time_t seconds = wall_ms / 1000;

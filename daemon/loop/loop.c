@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/conf/conf_set.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop_private.h"
 
@@ -143,9 +144,13 @@ static void end_turn(struct loop *loop)
     tell_drain(loop);
     loop_flush(loop);
     bool changed = loop_log_masters(&loop->log, &loop->view);
+    if (changed)
+        loop_set_look(&loop->set, loop->coordinator);
     if (changed && loop->listening)
         loop_log_quorum(&loop->log, &loop->view);
     open_listeners(loop);
+    if (loop->now_ms >= loop->log.wall_at_ms)
+        loop_log_wall(&loop->log, &loop->view);
     loop->active |= conns_handshakes(loop->conns);
     arm_timer(loop);
 }
@@ -193,6 +198,7 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         no_kill |= (uint16_t)(conf->nodes[i].no_kill << i);
     return (struct coordinator_config){
         .masters = conf->masters,
+        .set = conf_set_hash(conf),
         .default_ttl_ms = conf->default_ttl_ms,
         .min_ttl_ms = conf->min_ttl_ms,
         .max_ttl_ms = conf->max_ttl_ms,
@@ -239,6 +245,9 @@ static void loop_reconfigure(struct loop *loop)
     conns_reconfigure(loop->conns);
     loop->deny = true;
     loop_look_again(&loop->look);
+    listeners_repair(loop->listeners, loop->conf->unix_mode);
+    if (loop->http_listeners)
+        listeners_repair(loop->http_listeners, loop->conf->unix_mode);
     loop->active = true;
 }
 

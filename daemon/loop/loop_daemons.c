@@ -1,5 +1,6 @@
 #include "daemon/loop/loop_daemons.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +8,18 @@
 #include "daemon/log.h"
 #include "proto/line.h"
 
-enum { WRITE_S = 10, FIRST_ENTRIES = 8 };
+enum {
+    WRITE_S = 10,
+    PAGE_MS = 60000,  /* between two pages that are read although nobody asks for the list */
+    FRESH_MS = 10000, /* a list that was read so lately is not read again */
+    LATE_S = 1,       /* then who asks for the list gets what has come */
+    PAGE_ROWS = 64,   /* the script's; a longer list has several pages */
+    PAGES = 1024,     /* of a list, at most: a master may never say that one was the last */
+    FIRST_ENTRIES = 8,
+    NONE = UINT32_MAX,
+};
 
-/* ---- writing ---- */
+/* ---- asking ---- */
 
 static void daemons_ask(struct loop_daemons *daemons, unsigned master, const char *cursor)
 {
@@ -20,42 +30,108 @@ static void daemons_ask(struct loop_daemons *daemons, unsigned master, const cha
     daemons->of[master].asked = node_ask(daemons->nodes[master], bytes, len, RESP_SCRIPT_DAEMONS, 0);
 }
 
+/* Writes this daemon there, and now and then reads a page of the list: so entries that are over go, in whichever
+ * page they are. */
+static void daemons_ask_some(struct loop_daemons *daemons, unsigned master)
+{
+    struct daemons_of *of = &daemons->of[master];
+    int64_t now_ms = clock_boot_ms();
+    char cursor[DAEMONS_CURSOR_BYTES] = "-";
+    uint8_t random[32];
+    uint32_t draw;
+    if (now_ms >= of->page_ms) {
+        clock_random(random);
+        memcpy(&draw, random, sizeof draw);
+        snprintf(cursor, sizeof cursor, "%u", of->count <= PAGE_ROWS ? 0 : (unsigned)draw);
+        of->page_ms = now_ms + PAGE_MS;
+    }
+    daemons_ask(daemons, master, cursor);
+}
+
+static void daemons_late(struct loop_daemons *daemons)
+{
+    if (!daemons->reading)
+        return;
+    daemons->reading = false;
+    evtimer_del(daemons->late);
+    daemons->known(daemons->arg);
+}
+
+/* The reading is over when no master has more to say. */
+static void daemons_look(struct loop_daemons *daemons)
+{
+    for (unsigned i = 0; i < daemons->conf->masters; i++)
+        if (daemons->of[i].begins || daemons->of[i].pages > 0)
+            return;
+    daemons_late(daemons);
+}
+
+static void daemons_read_on(struct loop_daemons *daemons, unsigned master, const char *next)
+{
+    struct daemons_of *of = &daemons->of[master];
+    if (of->begins) {
+        of->begins = false;
+        of->pages = PAGES;
+        next = "0";
+    } else if (of->pages > 0) {
+        of->pages = strcmp(next, "0") == 0 ? 0 : of->pages - 1;
+    }
+    if (of->pages > 0)
+        daemons_ask(daemons, master, next);
+    if (!of->asked)
+        of->pages = 0;
+    daemons_look(daemons);
+}
+
+bool loop_daemons_read(struct loop_daemons *daemons)
+{
+    static const struct timeval late = {.tv_sec = LATE_S};
+    int64_t now_ms = clock_boot_ms();
+    if (daemons->reading || (daemons->read_ms != 0 && now_ms - daemons->read_ms < FRESH_MS))
+        return !daemons->reading;
+    if (evtimer_add(daemons->late, &late) < 0)
+        return true;
+    daemons->reading = true;
+    daemons->read_ms = now_ms;
+    for (unsigned i = 0; i < daemons->conf->masters; i++)
+        daemons->of[i].begins = true;
+    for (unsigned i = 0; i < daemons->conf->masters; i++)
+        if (!daemons->of[i].asked)
+            daemons_read_on(daemons, i, "0");
+    return !daemons->reading;
+}
+
+/* ---- the list of a master ---- */
+
+static uint32_t *daemons_head(struct daemons_of *of, const char *id)
+{
+    return &of->heads[strtoul(id, NULL, 16) % DAEMONS_HEADS];
+}
+
+static void daemons_link(struct daemons_of *of, uint32_t index)
+{
+    uint32_t *head = daemons_head(of, of->list[index].row.id);
+    of->list[index].next = *head;
+    *head = index;
+}
+
 static void daemons_expire(struct daemons_of *of)
 {
     int64_t now_ms = clock_boot_ms();
     unsigned kept = 0;
-    for (unsigned i = 0; i < of->count; i++)
-        if (now_ms - of->list[i].written_ms < DAEMONS_KEEP_MS)
-            of->list[kept++] = of->list[i];
+    memset(of->heads, 0xff, sizeof of->heads);
+    for (unsigned i = 0; i < of->count; i++) {
+        if (now_ms - of->list[i].written_ms >= DAEMONS_KEEP_MS)
+            continue;
+        of->list[kept] = of->list[i];
+        daemons_link(of, kept++);
+    }
     of->count = kept;
 }
 
-void loop_daemons_write(struct loop_daemons *daemons)
-{
-    for (unsigned i = 0; i < daemons->conf->masters; i++) {
-        daemons_expire(&daemons->of[i]);
-        if (!daemons->of[i].asked)
-            daemons_ask(daemons, i, "0");
-    }
-    daemons->stale = true;
-}
-
-void loop_daemons_connected(struct loop_daemons *daemons, unsigned master)
-{
-    daemons_ask(daemons, master, "0");
-}
-
-static void daemons_on_timer(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    loop_daemons_write(arg);
-}
-
-/* ---- what the masters say ---- */
-
 static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
 {
-    for (unsigned i = 0; i < of->count; i++)
+    for (uint32_t i = *daemons_head(of, row->id); i != NONE; i = of->list[i].next)
         if (memcmp(of->list[i].row.id, row->id, sizeof row->id) == 0)
             return &of->list[i];
     if (of->count == DAEMONS_MAX)
@@ -68,21 +144,65 @@ static struct daemons_entry *daemons_place(struct daemons_of *of, const struct d
         of->list = list;
         of->capacity = capacity;
     }
+    of->list[of->count].row = *row;
+    daemons_link(of, of->count);
     return &of->list[of->count++];
 }
 
-static void daemons_read(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
+static void daemons_take(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
 {
     struct daemons_of *of = &daemons->of[master];
     struct daemon_row row;
     int64_t age_ms, now_ms = clock_boot_ms();
     while (daemons_page_next(page, &row, &age_ms)) {
         struct daemons_entry *entry = daemons_place(of, &row);
-        if (entry)
-            *entry = (struct daemons_entry){row, now_ms - age_ms};
+        if (!entry)
+            continue;
+        entry->row = row;
+        entry->written_ms = now_ms - age_ms;
+        daemons->stale = true;
+    }
+}
+
+/* ---- writing ---- */
+
+void loop_daemons_write(struct loop_daemons *daemons)
+{
+    for (unsigned i = 0; i < daemons->conf->masters; i++) {
+        daemons_expire(&daemons->of[i]);
+        if (!daemons->of[i].asked)
+            daemons_ask_some(daemons, i);
     }
     daemons->stale = true;
 }
+
+void loop_daemons_connected(struct loop_daemons *daemons, unsigned master)
+{
+    daemons_ask_some(daemons, master);
+}
+
+void loop_daemons_lost(struct loop_daemons *daemons, unsigned master)
+{
+    struct daemons_of *of = &daemons->of[master];
+    of->asked = of->begins = false;
+    of->pages = 0;
+    if (daemons->reading)
+        daemons_look(daemons);
+}
+
+static void daemons_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    loop_daemons_write(arg);
+}
+
+static void daemons_on_late(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    daemons_late(arg);
+}
+
+/* ---- what the masters say ---- */
 
 static void daemons_refused(struct loop_daemons *daemons, unsigned master, const char *why, size_t len)
 {
@@ -93,16 +213,18 @@ static void daemons_refused(struct loop_daemons *daemons, unsigned master, const
     log_warn(
         "daemons_refused",
         "node=%s error=%s what=\"SHOW DAEMONS and the status page do without this master\" "
-        "hint=\"give the user the rights of the line acl, logged at the start; delete %s,daemons if it is no "
+        "hint=\"give the user the rights that redlockd --check prints (acl); delete %s,daemons if it is no "
         "hash\"",
         daemons->conf->nodes[master].address.shown, log_escape(text, sizeof text, why, len),
         daemons->conf->key_prefix);
 }
 
-static void daemons_told(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply)
+/* Writes to next where the next page begins; "0" if there is none. */
+static void daemons_told(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply,
+                         char next[DAEMONS_CURSOR_BYTES])
 {
     static const char odd[] = "an answer that is not the script's";
-    static const char full[] = "1,024 daemons are listed there";
+    static const char full[] = "16,384 daemons are listed there";
     struct daemons_page page;
     if (!reply->whole || !daemons_page_begin(&page, reply->whole, reply->whole_len)) {
         daemons_refused(daemons, master, odd, sizeof odd - 1);
@@ -112,22 +234,24 @@ static void daemons_told(struct loop_daemons *daemons, unsigned master, const st
         daemons->taken(daemons->arg, master);
         return;
     }
-    daemons_read(daemons, master, &page);
+    daemons_take(daemons, master, &page);
     if (page.full)
         daemons_refused(daemons, master, full, sizeof full - 1);
     else
         daemons->of[master].refused = false;
-    if (strcmp(page.next, "0") != 0)
-        daemons_ask(daemons, master, page.next);
+    memcpy(next, page.next, sizeof page.next);
 }
 
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply)
 {
+    char next[DAEMONS_CURSOR_BYTES] = "0";
     daemons->of[master].asked = false;
     if (reply->type == RESP_STRING)
-        daemons_told(daemons, master, reply);
+        daemons_told(daemons, master, reply, next);
     else if (!resp_is_not_run(reply)) /* else the node loads the script, and the next write finds it */
         daemons_refused(daemons, master, reply->text, reply->text_len);
+    if (!daemons->of[master].asked)
+        daemons_read_on(daemons, master, next);
 }
 
 /* ---- showing ---- */
@@ -187,14 +311,26 @@ const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsi
     return daemons->shown;
 }
 
+unsigned loop_daemons_from(struct loop_daemons *daemons, uint64_t id)
+{
+    unsigned count, low = 0;
+    const struct daemons_shown *shown = loop_daemons_list(daemons, &count);
+    while (low < count) {
+        unsigned middle = low + (count - low) / 2;
+        if (strtoull(shown[middle].entry->row.id, NULL, 16) < id)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
 const char *loop_daemons_host(struct loop_daemons *daemons, const char *id)
 {
     unsigned count;
     const struct daemons_shown *shown = loop_daemons_list(daemons, &count);
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(shown[i].entry->row.id, id) == 0)
-            return shown[i].entry->row.host;
-    return "?";
+    unsigned i = loop_daemons_from(daemons, strtoull(id, NULL, 16));
+    return i < count && strcmp(shown[i].entry->row.id, id) == 0 ? shown[i].entry->row.host : "?";
 }
 
 int64_t loop_daemons_age_ms(const struct daemons_shown *shown)
@@ -218,14 +354,19 @@ bool loop_daemons_start(struct loop_daemons *daemons, struct event_base *base, c
     daemons->conf = conf;
     daemons->nodes = nodes;
     daemons->format = format;
+    for (unsigned i = 0; i < MASTERS; i++)
+        memset(daemons->of[i].heads, 0xff, sizeof daemons->of[i].heads);
     daemons->timer = event_new(base, -1, EV_PERSIST, daemons_on_timer, daemons);
-    return daemons->timer && event_add(daemons->timer, &every) == 0;
+    daemons->late = evtimer_new(base, daemons_on_late, daemons);
+    return daemons->timer && daemons->late && event_add(daemons->timer, &every) == 0;
 }
 
 void loop_daemons_stop(struct loop_daemons *daemons)
 {
     if (daemons->timer)
         event_free(daemons->timer);
+    if (daemons->late)
+        event_free(daemons->late);
     for (unsigned i = 0; i < MASTERS; i++)
         free(daemons->of[i].list);
     free(daemons->shown);

@@ -1,9 +1,11 @@
 /* This daemon and the others of its group, as the masters list them (proto/daemons.h). The list is for
  * people: nothing of it decides about a lock.
  *
- *     10 s, or a new connection --> the script, with the first page --> page by page to the end
- *                                                                |
- *                                          id taken, at the start: another id */
+ *     10 s, or a new connection ----> the script: writes this daemon; once a minute with a page of the list
+ *                                        \--> id taken, at the start: another id
+ *     SHOW DAEMONS, WHO, the page --> the script, page by page to the end
+ *
+ * Thousands of daemons that each read the list all the time would keep the masters busy with nothing else. */
 #ifndef REDLOCKD_LOOP_DAEMONS_H
 #define REDLOCKD_LOOP_DAEMONS_H
 
@@ -14,8 +16,11 @@
 #include "proto/daemons.h"
 #include "proto/resp.h"
 
+enum { DAEMONS_HEADS = 1024 };
+
 struct daemons_entry {
     struct daemon_row row;
+    uint32_t next;      /* in its list; UINT32_MAX: it is the last */
     int64_t written_ms; /* when the daemon wrote it, on this host's CLOCK_BOOTTIME */
 };
 
@@ -23,8 +28,12 @@ struct daemons_entry {
 struct daemons_of {
     struct daemons_entry *list;
     unsigned count, capacity;
-    bool asked;   /* the answer of the present connection is awaited */
-    bool refused; /* its refusal was logged, and it has not answered well since */
+    uint32_t heads[DAEMONS_HEADS]; /* lists of entries, by the id: the first one */
+    int64_t page_ms;               /* when a page is due that nobody asked for */
+    unsigned pages;                /* of a reading that may still follow; 0: none is under way */
+    bool begins;                   /* a reading begins when the present answer has come */
+    bool asked;                    /* the answer of the present connection is awaited */
+    bool refused;                  /* its refusal was logged, and it has not answered well since */
 };
 
 struct daemons_shown {
@@ -43,10 +52,14 @@ struct loop_daemons {
     unsigned shown_count, shown_capacity;
     bool stale;                                /* shown is not of what the masters have said last */
     void (*taken)(void *arg, unsigned master); /* another daemon has this one's id */
+    void (*known)(void *arg);                  /* the list was read, as far as it can be */
+    struct event *late;
+    bool reading;    /* the list is being read */
+    int64_t read_ms; /* when that began last; 0: never */
     void *arg;
 };
 
-/* nodes, format and conf are borrowed; taken and arg are set before. self has all words but the id. false: no
+/* nodes, format and conf are borrowed; taken, known and arg are set before. self has all words but the id. false: no
  * memory. */
 bool loop_daemons_start(struct loop_daemons *daemons, struct event_base *base, const struct conf *conf,
                         struct node *const *nodes, const struct resp_format *format);
@@ -56,13 +69,18 @@ void loop_daemons_id(struct loop_daemons *daemons, const struct token *self);
 
 /* A connection to the master is there: writes this daemon there. */
 void loop_daemons_connected(struct loop_daemons *daemons, unsigned master);
+void loop_daemons_lost(struct loop_daemons *daemons, unsigned master); /* it is gone */
 /* Writes this daemon to each master that owes no answer. */
 void loop_daemons_write(struct loop_daemons *daemons);
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply);
 
+/* Whether the list is one of the last 10 s. If not, it is being read from now on, and known() will tell. */
+bool loop_daemons_read(struct loop_daemons *daemons);
 /* The daemons that a quorum of masters lists, by id; valid until the next call of another function here
  * than loop_daemons_age_ms(). */
 const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsigned *count);
+/* Where the first daemon of this or a higher id stands in the list; its end if there is none. */
+unsigned loop_daemons_from(struct loop_daemons *daemons, uint64_t id);
 /* The host of the daemon with that id; "?": not known. Valid as long as the list. */
 const char *loop_daemons_host(struct loop_daemons *daemons, const char *id);
 /* For how long the daemon has not written itself. */

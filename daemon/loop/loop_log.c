@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "proto/shown.h"
 
 enum { LOST_A_SECOND = 10, ADVICE_BYTES = 320 };
 
@@ -10,23 +11,43 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
 {
     const struct conf *conf = view->conf;
     out[0] = '\0';
-    if (row->why == WHY_UNREADABLE)
+    if (row->why == WHY_UNREADABLE && row->later)
+        snprintf(out, ADVICE_BYTES,
+                 " warn=\"a later redlockd wrote %s,group, so no master is used here: upgrade this one\"",
+                 conf->key_prefix);
+    else if (row->why == WHY_UNREADABLE)
         snprintf(out, ADVICE_BYTES, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
                  conf->key_prefix);
     else if (row->why == WHY_GROUP && row->their_masters == 0)
-        snprintf(out, ADVICE_BYTES,
-                 " warn=\"none votes here while another master has other daemons, or is unreadable\"");
+        snprintf(
+            out, ADVICE_BYTES,
+            " warn=\"no lock is granted here while another master has other daemons; those that are held are "
+            "renewed for max_ttl at most\"");
     else if (row->why == WHY_GROUP)
         snprintf(out, ADVICE_BYTES,
                  " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"this master's other daemons have "
-                 "another N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
+                 "another N, max_ttl or other masters; to change it see CHANGES in redlockd.yaml(5)\"",
                  conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
                  (long long)row->their_max_ttl_ms);
-    else if (row->why == WHY_NOPERM)
+    else if (row->why == WHY_NOSCRIPT)
         snprintf(
             out, ADVICE_BYTES,
-            " hint=\"give the user the rights of the line acl, logged at the start; if this service refuses "
-            "CLIENT ID and CLIENT KILL to everybody, see no_kill in redlockd.yaml(5)\"");
+            " lacks=%s hint=\"locks could not be renewed or given back there: is this command renamed, or "
+            "unknown to this server or a proxy before it? event=node_error has its words\"",
+            loop_lacking_name(row->lacks));
+    else if (row->why == WHY_FENCE)
+        snprintf(
+            out, ADVICE_BYTES,
+            " fence=%llu warn=\"a fence there is beyond what any clock explains, so its votes for such names "
+            "do "
+            "not count: delete %s,fences and %s,group there, and it is kept out until it may vote again\"",
+            (unsigned long long)row->beyond, conf->key_prefix, conf->key_prefix);
+    else if (row->why == WHY_NOPERM)
+        snprintf(out, ADVICE_BYTES,
+                 "%s%s hint=\"give the user the rights that redlockd --check prints (acl); if this service "
+                 "refuses "
+                 "CLIENT ID and CLIENT KILL to everybody, see no_kill in redlockd.yaml(5)\"",
+                 row->lacks != LACKING_NOTHING ? " lacks=" : "", loop_lacking_name(row->lacks));
     else if (row->evicts)
         snprintf(out, ADVICE_BYTES, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
 }
@@ -40,7 +61,7 @@ static void log_master(struct loop_log *all, const struct loop_view *view, unsig
     node_row(view->nodes[i], &node);
     advice_of(view, row, advice);
     const char *why = state == MASTER_DOWN && row->why == WHY_NONE ? node.why : loop_why_name(row->why);
-    bool good = state == MASTER_UP && !row->evicts;
+    bool good = state == MASTER_UP && !row->evicts && row->why == WHY_NONE;
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
     char left[32] = "";
     if (row->left_ms > 0)
@@ -126,24 +147,83 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
     log->told_quorum = true;
 }
 
+enum { YEAR_2020_S = 1577836800 };
+
+static void log_before_2020(struct loop_log *log)
+{
+    bool before = clock_wall_us() / 1000000 < YEAR_2020_S;
+    if (before == log->before_2020)
+        return;
+    log->before_2020 = before;
+    if (before)
+        log_warn("wall_clock", "why=\"this host's clock shows a year before 2020\" warn=\"fences would fall "
+                               "after masters forget: "
+                               "set the clock, and let it be kept by NTP\"");
+}
+
+/* The clocks of all daemons are to lie within half of max_ttl; so a quarter off the masters' is too much. */
+void loop_log_wall(struct loop_log *log, const struct loop_view *view)
+{
+    int64_t ahead_ms, now_ms = clock_boot_ms();
+    log->wall_at_ms = now_ms + 1000;
+    log_before_2020(log);
+    if (!coordinator_wall_ahead(view->coordinator, now_ms, &ahead_ms))
+        return;
+    int64_t off_ms = ahead_ms < 0 ? -ahead_ms : ahead_ms;
+    bool off = off_ms > view->conf->max_ttl_ms / 4;
+    if (off == log->wall_off)
+        return;
+    log->wall_off = off;
+    if (!off) {
+        log_info("wall_clock", "ahead=%lld why=\"it is right again\"", (long long)ahead_ms);
+        return;
+    }
+    log_warn("wall_clock",
+             "ahead=%lld of=\"the median of the masters' clocks\" warn=\"this host's clock is %s theirs by "
+             "more than "
+             "a quarter of max_ttl: set it, or theirs (clock= in SHOW NODES), and let NTP keep it; fences "
+             "follow the "
+             "masters' where this one is ahead\"",
+             (long long)ahead_ms, ahead_ms > 0 ? "ahead of" : "behind");
+    events_add(log->events, TONE_WARN, "clock", "this host's clock is %lld ms off the masters' clocks",
+               (long long)ahead_ms);
+}
+
+void loop_log_fence(struct loop_log *log)
+{
+    int64_t second = clock_boot_ms() / 1000;
+    if (second == log->fence_second)
+        return;
+    log->fence_second = second;
+    log_error(
+        "limit",
+        "limit=fence warn=\"no fence can be granted for some names: the fences on the masters, or what "
+        "this daemon has proposed, lie more than a day ahead of all clocks; see why=fence in SHOW NODES "
+        "and the clocks of all hosts; restart this redlockd if its own clock was wrong\"");
+}
+
 /* Logs only losses that nobody asked for: the deadline passed, or the masters no longer have the key. */
 void loop_log_lost(struct loop_log *log, const struct notice *notice)
 {
-    if (notice->kind != NOTICE_LOST || (notice->reason != LOST_EXPIRED && notice->reason != LOST_GONE))
+    static const char *const why[LOST_REASONS] = {
+        [LOST_EXPIRED] = "it could not be renewed in time",
+        [LOST_GONE] = "the masters do not have it any more",
+        [LOST_CLOCK] = "a clock stood still, as its holder says",
+    };
+    if (notice->kind != NOTICE_LOST || why[notice->reason] == NULL)
         return;
     int64_t second = clock_boot_ms() / 1000;
     log->lost = second == log->second ? log->lost + 1 : 1;
     log->second = second;
     if (log->lost > LOST_A_SECOND)
         return;
-    char name[256], token[TOKEN_HEX];
+    char name[256], token[TOKEN_HEX], shown[TOKEN_SHOWN + 1];
     line_token_hex(token, &notice->token);
+    shown_token(token, shown);
     events_add(log->events, TONE_BAD, "lost", "%.*s: %s%s", notice->name.len, notice->name.text,
-               notice->reason == LOST_GONE ? "the masters do not have it any more"
-                                           : "it could not be renewed in time",
-               log->lost == LOST_A_SECOND ? "; more in this second are not listed" : "");
-    log_warn("lock_lost", "name=%s token=%.*s reason=%s%s",
-             log_escape(name, sizeof name, notice->name.text, notice->name.len), TOKEN_SHOWN,
-             token + TOKEN_SHOWN_AT, notice->reason == LOST_GONE ? "gone" : "expired",
+               why[notice->reason], log->lost == LOST_A_SECOND ? "; more in this second are not listed" : "");
+    log_warn("lock_lost", "name=%s token=%s reason=%s%s",
+             log_escape(name, sizeof name, notice->name.text, notice->name.len), shown,
+             line_lost_word(notice->reason),
              log->lost == LOST_A_SECOND ? " more=\"not logged in this second\"" : "");
 }

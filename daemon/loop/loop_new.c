@@ -96,7 +96,8 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self) &&
            loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes) &&
-           loop_daemons_start(&loop->daemons, loop->base, loop->conf, loop->nodes, loop->format);
+           loop_daemons_start(&loop->daemons, loop->base, loop->conf, loop->nodes, loop->format) &&
+           loop_set_start(&loop->set, loop->base, loop->conf, loop->nodes);
 }
 
 /* Returns false after it has logged the reason. */
@@ -148,6 +149,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         .subscribers = loop->subscribe.nodes,
         .tls = &loop->look.tls,
         .daemons = &loop->daemons,
+        .set = &loop->set,
         .started_ms = clock_boot_ms(),
     };
     loop_who_start(&loop->who, loop->base, &loop->view, loop->conns);
@@ -169,6 +171,7 @@ void loop_free(struct loop *loop)
         node_free(loop->nodes[i]);
     loop_subscribe_free(&loop->subscribe);
     loop_daemons_stop(&loop->daemons);
+    loop_set_stop(&loop->set);
     loop_who_stop(&loop->who);
     loop_look_stop(&loop->look);
     if (loop->dns != NULL)

@@ -16,6 +16,7 @@
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_look.h"
 #include "daemon/loop/loop_send.h"
+#include "daemon/loop/loop_set.h"
 #include "daemon/loop/loop_show.h"
 #include "daemon/loop/loop_status.h"
 #include "daemon/loop/loop_subscribe.h"
@@ -40,6 +41,7 @@ struct loop {
     struct node_handler node_handler;
     struct loop_subscribe subscribe;
     struct loop_daemons daemons;
+    struct loop_set set;
     struct loop_who who;
     struct conn_handler conn_handler;
     struct loop_view view;

@@ -14,7 +14,7 @@ void loop_send_end(struct loop_send *send)
 
 static void send_extend(struct loop_send *send, uint16_t masters, const struct command *command)
 {
-    if (masters != send->masters)
+    if (masters != send->masters || command->most_ms != send->batch.most_ms)
         loop_send_end(send);
     send->masters = masters;
     send->refs[send->batch.keys] = command->ref;

@@ -2,12 +2,14 @@
 
 #include <assert.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/wire/wire.h"
+#include "proto/shown.h"
 
 const char *loop_state_name(enum master_state state)
 {
@@ -22,16 +24,44 @@ const char *loop_state_name(enum master_state state)
 const char *loop_why_name(enum master_why why)
 {
     static const char *const names[] = {
-        [WHY_NONE] = "",           [WHY_REPLICA] = "replica",       [WHY_CLUSTER] = "cluster",
-        [WHY_VERSION] = "version", [WHY_DUPLICATE] = "twin",        [WHY_NOPERM] = "noperm",
-        [WHY_LOADING] = "loading", [WHY_RESTART] = "restart",       [WHY_DEMOTED] = "demoted",
-        [WHY_SILENT] = "silent",   [WHY_BACKLOG] = "backlog",       [WHY_TIMEOUT] = "timeout",
-        [WHY_GROUP] = "group",     [WHY_UNREADABLE] = "unreadable", [WHY_BUSY] = "busy",
-        [WHY_MISCONF] = "misconf", [WHY_NOREPLICAS] = "noreplicas", [WHY_PROMOTED] = "promoted",
-        [WHY_MEMORY] = "memory",   [WHY_CLOCK] = "clock",           [WHY_OOM] = "oom",
-        [WHY_DOUBTED] = "doubted", [WHY_RECONNECT] = "reconnect",
+        [WHY_NONE] = "",
+        [WHY_REPLICA] = "replica",
+        [WHY_CLUSTER] = "cluster",
+        [WHY_VERSION] = "version",
+        [WHY_DUPLICATE] = "twin",
+        [WHY_NOPERM] = "noperm",
+        [WHY_NOSCRIPT] = "noscript",
+        [WHY_FENCE] = "fence",
+        [WHY_LOADING] = "loading",
+        [WHY_RESTART] = "restart",
+        [WHY_DEMOTED] = "demoted",
+        [WHY_SILENT] = "silent",
+        [WHY_BACKLOG] = "backlog",
+        [WHY_TIMEOUT] = "timeout",
+        [WHY_GROUP] = "group",
+        [WHY_UNREADABLE] = "unreadable",
+        [WHY_BUSY] = "busy",
+        [WHY_MISCONF] = "misconf",
+        [WHY_NOREPLICAS] = "noreplicas",
+        [WHY_PROMOTED] = "promoted",
+        [WHY_MEMORY] = "memory",
+        [WHY_CLOCK] = "clock",
+        [WHY_OOM] = "oom",
+        [WHY_DOUBTED] = "doubted",
+        [WHY_RECONNECT] = "reconnect",
     };
     return names[why];
+}
+
+const char *loop_lacking_name(enum lacking lacks)
+{
+    static const char *const names[LACKINGS] = {
+        [LACKING_NOTHING] = "",  [LACKING_SET] = "SET",         [LACKING_PEXPIRE] = "PEXPIRE",
+        [LACKING_PTTL] = "PTTL", [LACKING_KEEPTTL] = "KEEPTTL", [LACKING_GET] = "GET",
+        [LACKING_DEL] = "DEL",   [LACKING_EVALSHA] = "EVALSHA", [LACKING_GETEX] = "GETEX",
+        [LACKING_TIME] = "TIME", [LACKING_INFO] = "INFO",       [LACKING_CLIENT_ID] = "CLIENT",
+    };
+    return names[lacks];
 }
 
 static void row_client(const struct loop_view *view, struct row *row, uint64_t session)
@@ -47,7 +77,7 @@ static void row_user(const struct loop_view *view, struct row *row, const struct
         line_row_string(row, "user", user ? user->name : "");
 }
 
-enum made { MADE_NONE, MADE_HIDDEN, MADE_ROW };
+enum made { MADE_NONE, MADE_HIDDEN, MADE_LATER, MADE_ROW };
 
 static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
@@ -59,8 +89,9 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     const struct user *owner = loop_user_of_lock(view, &lock);
     if (!loop_user_sees(view, viewer, lock.session, owner, &lock.name))
         return MADE_HIDDEN;
-    char token[TOKEN_HEX];
+    char token[TOKEN_HEX], shown[TOKEN_SHOWN + 1];
     line_token_hex(token, &lock.token);
+    shown_token(token, shown);
     line_row_text(row, "name", lock.name.text, lock.name.len);
     line_row_string(row, "mode", lock.shared ? "shared" : "exclusive");
     if (lock.slot != 0)
@@ -68,7 +99,7 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
     row_client(view, row, lock.session);
     row_user(view, row, owner);
-    line_row_text(row, "token", token + TOKEN_SHOWN_AT, TOKEN_SHOWN);
+    line_row_string(row, "token", shown);
     line_row_unsigned(row, "fence", lock.fence);
     line_row_signed(row, "valid", lock.valid_ms);
     line_row_unsigned(row, "depth", lock.depth);
@@ -107,6 +138,22 @@ static void row_version(struct row *row, uint32_t version)
     line_row_string(row, "version", version ? text : "");
 }
 
+/* Of a master whose daemons have other masters: both sets. */
+static void row_sets(const struct loop_view *view, struct row *row, unsigned master)
+{
+    const struct set_theirs *theirs = &view->set->theirs[master];
+    char text[LOOP_SET_SHOWN_BYTES];
+    if (theirs->set == 0)
+        return;
+    snprintf(text, sizeof text, "%016" PRIx64, view->set->set);
+    line_row_string(row, "set", text);
+    loop_set_names(view->set, text);
+    line_row_string(row, "names", text);
+    snprintf(text, sizeof text, "%016" PRIx64, theirs->set);
+    line_row_string(row, "their_set", text);
+    line_row_string(row, "their_names", theirs->names);
+}
+
 static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
                              struct row *row)
 {
@@ -131,6 +178,8 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     struct node_row subscriber;
     node_row(view->subscribers[i], &subscriber);
     line_row_string(row, "wake", subscriber.ready ? "up" : "down");
+    if (!subscriber.ready && subscriber.why[0] != '\0')
+        line_row_string(row, "wake_why", subscriber.why);
     line_row_unsigned(row, "pending", node.pending);
     line_row_unsigned(row, "undo", undo[i]);
     line_row_unsigned(row, "errors", node.errors);
@@ -141,11 +190,18 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_string(row, "by", master.by);
     if (why[0] != '\0')
         line_row_string(row, "why", why);
+    if (master.clock_known)
+        line_row_signed(row, "clock", master.clock_ahead_ms);
+    if (master.why == WHY_FENCE)
+        line_row_unsigned(row, "fence", master.beyond);
+    if (master.lacks != LACKING_NOTHING)
+        line_row_string(row, "lacks", loop_lacking_name(master.lacks));
     if (master.their_masters != 0) {
         line_row_unsigned(row, "n", view->conf->masters);
         line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
         line_row_unsigned(row, "their_n", master.their_masters);
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
+        row_sets(view, row, i);
     }
     if (view->conf->nodes[i].no_kill)
         line_row_string(row, "no_kill", "yes");
@@ -154,15 +210,17 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     return MADE_ROW;
 }
 
-/* state[0]: the least id that is still to be shown. */
+/* state[0]: the least id that is still to be shown; state[1]: the list was read for this question. */
 static enum made daemon_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
                                struct row *row)
 {
     (void)viewer;
-    unsigned count, i = 0;
+    unsigned count;
+    state[1] = state[1] || loop_daemons_read(view->daemons);
+    if (!state[1])
+        return MADE_LATER;
     const struct daemons_shown *shown = loop_daemons_list(view->daemons, &count);
-    while (i < count && strtoull(shown[i].entry->row.id, NULL, 16) < state[0])
-        i++;
+    unsigned i = loop_daemons_from(view->daemons, state[0]);
     if (i == count)
         return MADE_NONE;
     const struct daemon_row *daemon = &shown[i].entry->row;
@@ -191,6 +249,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
     struct conns_stats conns;
     coordinator_stats(view->coordinator, &core);
     conns_stats(view->conns, &conns);
+    int64_t ahead_ms;
+    bool wall_known = coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &ahead_ms);
     const struct figure all[] = {
         {"uptime_ms", (uint64_t)(clock_boot_ms() - view->started_ms)},
         {"masters", view->conf->masters},
@@ -202,6 +262,7 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"tls_handshakes_failed", conns.handshakes_failed},
         {"lines", conns.lines},
         {"lines_refused", conns.bad_lines},
+        {"held_back", conns.held_back},
         {"auth_failed", conns.auth_failed},
         {"denied", conns.denied},
         {"locks", core.locks},
@@ -231,6 +292,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"woken", core.woken},
         {"handed_on", core.handed_on},
         {"behind_ms", core.behind_ms},
+        {"wall_ahead_ms", wall_known && ahead_ms > 0 ? (uint64_t)ahead_ms : 0},
+        {"wall_late_ms", wall_known && ahead_ms < 0 ? (uint64_t)-ahead_ms : 0},
     };
     memcpy(f, all, sizeof all);
     return sizeof all / sizeof all[0];
@@ -289,6 +352,7 @@ size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show s
     switch (makers[show](view, session, state, &row)) {
     case MADE_NONE: return 0;
     case MADE_HIDDEN: return ROW_HIDDEN;
+    case MADE_LATER: return ROW_LATER;
     case MADE_ROW: break;
     }
     return line_row_end(&row);

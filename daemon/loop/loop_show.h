@@ -6,6 +6,7 @@
 #include "daemon/conn/conns.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/loop/loop_daemons.h"
+#include "daemon/loop/loop_set.h"
 #include "daemon/loop/loop_tls.h"
 #include "daemon/node/node.h"
 #include "proto/line.h"
@@ -19,6 +20,7 @@ struct loop_view {
     struct node *const *subscribers;
     const struct loop_tls *tls;
     struct loop_daemons *daemons;
+    const struct loop_set *set;
     int64_t started_ms;
 };
 
@@ -29,6 +31,7 @@ size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show s
                      uint64_t state[8], char *out);
 
 const char *loop_state_name(enum master_state state);
-const char *loop_why_name(enum master_why why); /* "" for WHY_NONE */
+const char *loop_why_name(enum master_why why);    /* "" for WHY_NONE */
+const char *loop_lacking_name(enum lacking lacks); /* "" for LACKING_NOTHING */
 
 #endif

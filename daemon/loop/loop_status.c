@@ -54,6 +54,7 @@ static void fill_masters(const struct loop_view *view, struct snapshot *s)
 
 static void fill_daemons(const struct loop_view *view, struct snapshot *s)
 {
+    loop_daemons_read(view->daemons); /* for the next page, which follows by itself */
     const struct daemons_shown *shown = loop_daemons_list(view->daemons, &s->daemon_count);
     while (s->daemon_rows < SNAPSHOT_DAEMONS && s->daemon_rows < s->daemon_count) {
         const struct daemons_shown *from = &shown[s->daemon_rows];
@@ -82,6 +83,8 @@ static void fill_locks(const struct loop_view *view, struct snapshot *s)
             .valid_ms = row.valid_ms,
             .waiters = row.waiters,
             .lease = row.hold == HOLD_LEASE,
+            .shared = row.shared,
+            .slot = row.slot,
         };
     }
 }
@@ -124,6 +127,7 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
     s->fence_raises = stats.raises;
     s->undo_expired = stats.expired_undo;
     s->behind_ms = stats.behind_ms;
+    s->wall_known = coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &s->wall_ahead_ms);
     s->slept = stats.slept;
     s->woken = stats.woken;
     s->handed_on = stats.handed_on;
@@ -198,7 +202,7 @@ void loop_status_sample(const struct loop_view *view, const struct loop_status *
     coordinator_stats(view->coordinator, &stats);
     sample->granted = lock[REPLY_LOCKED];
     sample->refused = lock[REPLY_BUSY] + lock[REPLY_TIMEOUT] + lock[REPLY_NOQUORUM] + lock[REPLY_LIMIT];
-    sample->lost = status->lost[LOST_EXPIRED] + status->lost[LOST_GONE];
+    sample->lost = status->lost[LOST_EXPIRED] + status->lost[LOST_GONE] + status->lost[LOST_CLOCK];
     sample->waiters = stats.waiters;
     for (unsigned i = 0; i < view->conf->masters; i++) {
         struct node_row node;

@@ -17,6 +17,7 @@ static void carry_close(struct loop *loop, const struct action *action)
         [CLOSE_HANDSHAKE] = "handshake",
     };
     node_close(loop->nodes[action->master], words[action->why]);
+    loop_daemons_lost(&loop->daemons, action->master);
 }
 
 static void carry_reply(struct loop *loop, struct action *action)
@@ -28,6 +29,8 @@ static void carry_reply(struct loop *loop, struct action *action)
         /* A request was under way when its right was taken away. */
         loop->deny |= !loop_user_may_lock(&loop->view, action->session, &reply->name);
     }
+    if (reply->code == REPLY_LIMIT && reply->limit == LIMIT_FENCE)
+        loop_log_fence(&loop->log);
     conns_now(loop->conns, loop->clock.boot_us);
     conns_reply(loop->conns, action->session, action->request, reply);
 }
@@ -80,6 +83,12 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     loop->event.target = target;
     request_copy(&loop->event.what, what);
     loop_step(loop, EVENT_REQUEST);
+}
+
+static enum admission on_admits(void *arg, uint64_t session, enum verb verb)
+{
+    struct loop *loop = arg;
+    return coordinator_admits(loop->coordinator, loop_user_peer(&loop->view, session).number, verb);
 }
 
 static void on_finish(void *arg, uint64_t session)
@@ -155,6 +164,7 @@ static void on_connected(void *arg, unsigned index, uint32_t connection)
 {
     struct loop *loop = arg;
     loop_send_forget(&loop->send, index);
+    loop_set_connected(&loop->set, index);
     master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
     loop_daemons_connected(&loop->daemons, index); /* behind the first questions of the handshake */
 }
@@ -162,6 +172,8 @@ static void on_connected(void *arg, unsigned index, uint32_t connection)
 static void on_answered(void *arg, unsigned index, uint64_t ref, const struct resp_reply *reply)
 {
     struct loop *loop = arg;
+    if (loop_set_answered(&loop->set, index, ref, reply))
+        return;
     if (ref != 0)
         loop_who_answered(&loop->who, index, ref, reply);
     else
@@ -190,6 +202,13 @@ static void on_taken(void *arg, unsigned master)
     loop_daemons_write(&loop->daemons);
 }
 
+static void on_known(void *arg)
+{
+    struct loop *loop = arg;
+    conns_rows_known(loop->conns);
+    loop->active = true;
+}
+
 static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
                      const struct vote *vote)
 {
@@ -213,7 +232,9 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
 
 static void on_lost(void *arg, unsigned index, uint32_t connection)
 {
-    master_step(arg, EVENT_MASTER_LOST, index, connection);
+    struct loop *loop = arg;
+    loop_daemons_lost(&loop->daemons, index);
+    master_step(loop, EVENT_MASTER_LOST, index, connection);
 }
 
 static void on_backlog(void *arg, unsigned index, uint32_t connection)
@@ -232,7 +253,7 @@ void loop_on_http_accepted(void *arg, int fd, const struct conf_listener *listen
     struct loop *loop = arg;
     struct wire_context *tls = loop->look.tls.http[listener - loop->conf->http];
     (void)peer_len;
-    http_accept(loop->http, fd, listener, tls, tls ? conns_peer_at(loop->conns, peer) : 0);
+    http_accept(loop->http, fd, listener, tls, tls ? conns_group(loop->conns, peer) : 0);
 }
 
 static void on_snapshot(void *arg, struct snapshot *snapshot)
@@ -283,12 +304,13 @@ void loop_handlers(struct loop *loop)
         .arg = loop,
     };
     loop->daemons.taken = on_taken;
+    loop->daemons.known = on_known;
     loop->daemons.arg = loop;
     loop->subscribe.tell = on_told;
     loop->subscribe.arg = loop;
     loop->conn_handler = (struct conn_handler){
-        on_request,        on_finish, on_closed,  on_undelivered, on_row,
-        on_session_counts, on_ready,  on_look_up, loop,
+        on_request,        on_finish, on_closed, on_undelivered, on_row,
+        on_session_counts, on_admits, on_ready,  on_look_up,     loop,
     };
     loop->http_handler = (struct http_handler){on_snapshot, on_sample, on_unready, loop};
 }

@@ -6,6 +6,7 @@
 #include "daemon/log.h"
 #include "proto/line.h"
 #include "proto/resp.h"
+#include "proto/slot.h"
 
 static void subscribe_log(struct loop_subscribe *subscribe)
 {
@@ -38,20 +39,32 @@ static void subscribe_on_lost(void *arg, unsigned index, uint32_t connection)
     subscribe->tell(subscribe->arg, EVENT_MASTER_DEAF, index, NULL);
 }
 
+/* A lock's name, or the own name of a slot: lists are never queued for, and letters name one of their names. */
+static bool name_read(struct name *name, const char *text, size_t len, bool slots)
+{
+    unsigned base_len;
+    bool comma = memchr(text, ',', len) != NULL;
+    if (len == 0 || len > NAME_BYTES + (comma ? SLOT_BYTES : 0))
+        return false;
+    name->len = len & 0x7ff;
+    name->slot = comma;
+    name->more = 0;
+    memcpy(name->text, text, len);
+    return !comma || (slots && slot_of_name(name, &base_len) >= 0 && base_len <= NAME_BYTES &&
+                      memchr(text, ',', base_len) == NULL);
+}
+
 static void subscribe_on_heard(void *arg, unsigned index, char what, const char *text, size_t len)
 {
     struct loop_subscribe *subscribe = arg;
     struct name name;
-    if (len == 0 || len > NAME_BYTES || memchr(text, ',', len) != NULL)
-        return; /* no name of a lock: lists are never queued for */
-    name.len = (uint8_t)len;
-    name.slot = 0;
-    name.more = 0;
-    memcpy(name.text, text, len);
+    if (!name_read(&name, text, len, what == 'g'))
+        return;
     switch (what) {
     case 'w': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE, index, &name); break;
     case 'l': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE_LATE, index, &name); break;
     case 't': subscribe->tell(subscribe->arg, EVENT_MASTER_TOLD, index, &name); break;
+    case 'g': subscribe->tell(subscribe->arg, EVENT_MASTER_LETTER, index, &name); break;
     default: break;
     }
 }

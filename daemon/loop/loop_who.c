@@ -278,6 +278,7 @@ void loop_who_ask(struct loop_who *who, uint64_t session, uint64_t request, cons
                                 .name = what->name,
                                 .slot = what->verb == VERB_BREAK ? what->slot : WHO_NO_SLOT};
     evtimer_assign(&query->timer, who->base, query_on_timer, query);
+    loop_daemons_read(who->view->daemons); /* the holders' hosts */
     if (what->verb == VERB_BREAK && !who->view->conf->allow_break)
         query_refuse(query, REPLY_DENIED, "",
                      "this redlockd breaks no locks: its configuration would need allow_break: yes");

@@ -11,6 +11,7 @@ enum expected_kind {
     EXPECTED_ASIDE, /* of node_ask(); detail: the script */
     EXPECTED_AUTH,
     EXPECTED_SELECT,
+    EXPECTED_TRIAL,  /* of a script: are they there? */
     EXPECTED_SCRIPT, /* SCRIPT LOAD; detail: which */
     EXPECTED_CLIENT_ID,
     EXPECTED_INFO,

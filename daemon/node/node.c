@@ -78,15 +78,6 @@ static void on_addresses(void *arg, const struct dial_targets *targets, const ch
     node_open(n, "");
 }
 
-/* A subscriber asks whether the master is there; other nodes read on what only TLS has. */
-static void node_on_ready_timer(struct node *n)
-{
-    if (n->channel)
-        subscribe_ping(n);
-    if (n->state == NODE_READY && wire_pending(&n->wire))
-        node_on_readable(n->wire.fd, 0, n);
-}
-
 static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct node *n = arg;
@@ -113,7 +104,7 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
             "\"no answer to the TLS handshake\" hint=\"if no TLS is spoken there, write redis:// in nodes\"");
         break;
     case NODE_LOGIN: node_down(n, FAILURE_LOGIN_TIMEOUT, ""); break;
-    case NODE_READY: node_on_ready_timer(n); break;
+    case NODE_READY: subscribe_ping(n); break; /* no other node has a timer then */
     case NODE_IDLE: break;
     }
 }

@@ -36,7 +36,7 @@ struct node_handler {
     void (*failed)(void *arg, unsigned index);
     /* A subscriber heard a message; what is its first letter, and the name that follows is borrowed. */
     void (*heard)(void *arg, unsigned index, char what, const char *name, size_t len);
-    /* The answer to the node_ask() with that ref: a string or an error, borrowed. A script that was not there is
+    /* The answer to the node_ask() with that ref: a string, a status, nil or an error, borrowed. A script that was not there is
      * being loaded. */
     void (*answered)(void *arg, unsigned index, uint64_t ref, const struct resp_reply *reply);
     void *arg;

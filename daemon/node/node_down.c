@@ -23,6 +23,7 @@ static const char *const failure_words[FAILURES] = {
     [FAILURE_LOGIN_TIMEOUT] = "login_timeout",
     [FAILURE_LOGIN_REFUSED] = "login_refused",
     [FAILURE_LOADING] = "loading",
+    [FAILURE_MAXCLIENTS] = "maxclients",
     [FAILURE_CLOSED] = "closed_by_master",
     [FAILURE_SOCKET] = "socket_error",
     [FAILURE_PROTOCOL] = "protocol",

@@ -46,27 +46,62 @@ static bool tells_password(const struct node *n, const struct resp_reply *reply)
     return password && memmem(reply->text, node_text_len(reply), password, strlen(password));
 }
 
+static enum node_failure failure_of(const struct resp_reply *reply)
+{
+    static const char full[] = "ERR max number of clients";
+    if (reply->type != RESP_ERROR)
+        return FAILURE_LOGIN_REFUSED;
+    if (reply->text_len >= sizeof full - 1 && memcmp(reply->text, full, sizeof full - 1) == 0)
+        return FAILURE_MAXCLIENTS;
+    return resp_error(reply) == ERROR_LOADING ? FAILURE_LOADING : FAILURE_LOGIN_REFUSED;
+}
+
 static void node_refused(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     static const char *const asked[] = {
-        [EXPECTED_AUTH] = "AUTH",           [EXPECTED_SELECT] = "SELECT", [EXPECTED_SCRIPT] = "SCRIPT LOAD",
-        [EXPECTED_CLIENT_ID] = "CLIENT ID", [EXPECTED_INFO] = "INFO",     [EXPECTED_KILL] = "CLIENT KILL",
-        [EXPECTED_SUBSCRIBE] = "SUBSCRIBE"};
+        [EXPECTED_TRIAL] = "EVALSHA",      [EXPECTED_AUTH] = "AUTH",           [EXPECTED_SELECT] = "SELECT",
+        [EXPECTED_SCRIPT] = "SCRIPT LOAD", [EXPECTED_CLIENT_ID] = "CLIENT ID", [EXPECTED_INFO] = "INFO",
+        [EXPECTED_KILL] = "CLIENT KILL",   [EXPECTED_SUBSCRIBE] = "SUBSCRIBE"};
     char text[NODE_SHOWN_BYTES], detail[NODE_SHOWN_BYTES + 32];
-    enum vote_error error = reply->type == RESP_ERROR ? resp_error(reply) : ERROR_OTHER;
+    enum node_failure failure = failure_of(reply);
     if (n->channel && reply->type == RESP_ERROR)
-        subscribe_refused(n, reply);
+        subscribe_refused(n, failure, reply);
     const char *shown = tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply);
     snprintf(detail, sizeof detail, "%s asked=\"%s\"", shown, asked[expected->kind]);
-    node_down(n, error == ERROR_LOADING ? FAILURE_LOADING : FAILURE_LOGIN_REFUSED, detail);
+    node_down(n, failure, detail);
+}
+
+static void login_load(struct node *n)
+{
+    size_t len = 0;
+    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
+        char *bytes = resp_script_load(script, &len);
+        node_append_own(n, bytes, len, EXPECTED_SCRIPT, script);
+    }
+    if (n->broken)
+        node_down(n, FAILURE_MEMORY, "");
+    else
+        node_write(n);
+}
+
+/* A server keeps its scripts until it ends, so they are loaded only where one of them is missing. */
+static bool login_tried(struct node *n, const struct resp_reply *reply)
+{
+    if (!resp_is_not_run(reply) && !(reply->type == RESP_ERROR && resp_error(reply) == ERROR_NOPERM))
+        return false;
+    login_load(n);
+    return true;
 }
 
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
-    bool script = expected->kind == EXPECTED_SCRIPT;
+    bool script = expected->kind == EXPECTED_SCRIPT, trial = expected->kind == EXPECTED_TRIAL;
     n->handshakes += n->shaking;
     n->shaking = false;
-    bool good = script ? node_script_loaded(expected, reply) : reply->type == RESP_STATUS;
+    if (trial && login_tried(n, reply))
+        return;
+    bool good =
+        script ? node_script_loaded(expected, reply) : reply->type == (trial ? RESP_INTEGER : RESP_STATUS);
     if (n->channel)
         good = subscribe_answer(n, expected, reply);
     if (!good)
@@ -170,9 +205,9 @@ void node_login(struct node *n)
         char *bytes = resp_select(address->db, &len);
         node_append_own(n, bytes, len, EXPECTED_SELECT, 0);
     }
-    for (unsigned script = 0; script < RESP_SCRIPTS && !n->channel; script++) {
-        char *bytes = resp_script_load(script, &len);
-        node_append_own(n, bytes, len, EXPECTED_SCRIPT, script);
+    if (!n->channel) {
+        char *bytes = resp_script_trial(n->conf->key_prefix, &len);
+        node_append_own(n, bytes, len, EXPECTED_TRIAL, 0);
     }
     node_move(n, NODE_LOGIN);
     if (!n->reader || n->broken) {

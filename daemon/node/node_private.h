@@ -46,6 +46,7 @@ enum node_failure {
     FAILURE_LOGIN_TIMEOUT,
     FAILURE_LOGIN_REFUSED,
     FAILURE_LOADING,
+    FAILURE_MAXCLIENTS,
     FAILURE_CLOSED,
     FAILURE_SOCKET,
     FAILURE_PROTOCOL,
@@ -159,7 +160,7 @@ bool subscribe_go_on(struct node *n);
 /* A reply in NODE_READY; false: not one that a subscriber gets. */
 bool subscribe_reply(struct node *n, const struct resp_reply *reply);
 void subscribe_ping(struct node *n); /* the timer in NODE_READY */
-void subscribe_refused(struct node *n, const struct resp_reply *reply);
+void subscribe_refused(struct node *n, enum node_failure failure, const struct resp_reply *reply);
 /* ---- node_tls.c ---- */
 
 /* Begins the TLS handshake on a socket that has just connected. */

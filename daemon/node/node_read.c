@@ -56,8 +56,8 @@ static void node_may_not_publish(struct node *n)
         return;
     n->errors_logged |= 1u << ERROR_NOPERM;
     log_warn("wake_refused",
-             "node=%s asked=PUBLISH hint=\"waiting clients poll: give the user the rights of the line acl, "
-             "logged at the start\"",
+             "node=%s asked=PUBLISH hint=\"waiting clients poll: give the user the rights that "
+             "redlockd --check prints (acl)\"",
              n->address->address.shown);
 }
 
@@ -96,7 +96,7 @@ static void node_vote(struct node *n, const struct expected *expected, const str
 
 static void node_aside(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
-    if (reply->type != RESP_STRING && reply->type != RESP_ERROR) {
+    if (reply->type == RESP_ARRAY || reply->type == RESP_INTEGER) {
         node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
         return;
     }
@@ -167,9 +167,14 @@ static void node_replies(struct node *n)
 
 void node_on_readable(evutil_socket_t fd, short what, void *arg)
 {
+    static const struct timeval at_once;
     static char bytes[READ_BYTES]; /* shared by all masters: it is consumed before the next read */
     struct node *n = arg;
-    (void)fd, (void)what;
+    (void)fd;
+    if (what & EV_TIMEOUT && event_add(n->readable, NULL) < 0) { /* its time-out has deleted it */
+        node_down(n, FAILURE_MEMORY, "");
+        return;
+    }
     if (n->state == NODE_TLS) {
         node_tls_step(n);
         return;
@@ -199,8 +204,8 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
             break;
     }
     expected_trim(&n->expected);
-    if (n->state == NODE_READY && !n->channel && wire_pending(&n->wire))
-        node_timer(n, 0);
+    if (n->wire.fd >= 0 && wire_pending(&n->wire)) /* what only TLS has is read in the next turn */
+        event_add(n->readable, &at_once);
     /* The node itself has appended SCRIPT LOAD, so it does not wait for its user to flush. */
     if (n->scripts_loading)
         node_flush(n);

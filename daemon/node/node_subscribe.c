@@ -107,14 +107,16 @@ void node_subscribe_anew(struct node *n)
         node_down(n, FAILURE_CLOSED, "\"another channel\"");
 }
 
-void subscribe_refused(struct node *n, const struct resp_reply *reply)
+/* The other connection tells what the master does; but it may be in while this one is refused. */
+void subscribe_refused(struct node *n, enum node_failure failure, const struct resp_reply *reply)
 {
+    static const char rights[] = "give the user the rights that redlockd --check prints (acl)";
+    static const char room[] = "raise maxclients there: each redlockd has two connections";
+    bool noperm = resp_error(reply) == ERROR_NOPERM;
     char text[NODE_SHOWN_BYTES];
-    if (resp_error(reply) != ERROR_NOPERM || n->failures_logged & 1u << FAILURE_LOGIN_REFUSED)
+    if ((!noperm && failure != FAILURE_MAXCLIENTS) || n->failures_logged & 1u << failure)
         return;
-    n->failures_logged |= 1u << FAILURE_LOGIN_REFUSED;
-    log_warn("wake_refused",
-             "node=%s error=%s hint=\"waiting clients poll: give the user the rights of the line acl, logged "
-             "at the start\"",
-             n->address->address.shown, log_escape(text, sizeof text, reply->text, reply->text_len));
+    n->failures_logged |= 1u << failure;
+    log_warn("wake_refused", "node=%s error=%s hint=\"waiting clients poll: %s\"", n->address->address.shown,
+             log_escape(text, sizeof text, reply->text, reply->text_len), noperm ? rights : room);
 }

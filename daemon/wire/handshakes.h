@@ -1,6 +1,7 @@
 /* TLS handshakes of clients, of locks and of HTTP together. A handshake costs us a signature, which is a thousand times the
  * work of a request, so there are bounds on everything: whoever floods us with handshakes delays other
- * handshakes, but neither renewals nor clients that are connected already.
+ * handshakes, but neither renewals nor clients that are connected already. Peers that wait have their turns one
+ * after the other, and a connection has 10 s in all, so that silent ones do not stay.
  *
  *              first byte        handshakes_run()
  *     UNBEGUN ------------> DUE <----------------> WAITING      a place each: 64, 8 of one peer, 2 s
@@ -26,7 +27,7 @@ typedef void handshake_done(void *arg, const char *why, const char *hint);
 struct handshakes *handshakes_new(struct event_base *base); /* NULL: no memory */
 void handshakes_free(struct handshakes *all);               /* after all of its handshakes are over */
 
-/* Begins on a wire for which wire_begin() was called. peer is a number as from conns_peer(). NULL: no memory. */
+/* Begins on a wire for which wire_begin() was called. peer is a number as from conns_group(). NULL: no memory. */
 struct handshake *handshake_new(struct handshakes *all, struct wire *wire, uint16_t peer,
                                 handshake_done *done, void *arg);
 /* done will not be called. */

@@ -10,7 +10,11 @@
 
 #include "daemon/wire/wire_private.h"
 
-enum { UNREAD_BYTES = 1 << 20 };
+enum {
+    UNREAD_BYTES = 1 << 20,
+    READS = 256,   /* at most, in one call: a record may hold one byte */
+    MESSAGES = 32, /* of the handshake protocol, beyond one for each piece of data */
+};
 
 bool wire_has_tls(void)
 {
@@ -52,6 +56,50 @@ static int wire_outcome(struct wire_tls *tls, int n)
     return kind;
 }
 
+/* OpenSSL tells of every message. */
+static void on_message(int written, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
+{
+    struct wire_tls *tls = arg;
+    (void)version, (void)bytes, (void)len, (void)ssl;
+
+    if (!written && type == SSL3_RT_HANDSHAKE)
+        tls->messages++;
+}
+
+/* A new key costs us as much as several requests, and the peer 27 bytes. */
+static bool is_flood(const struct wire_tls *tls)
+{
+    return tls->messages > MESSAGES;
+}
+
+static int wire_flood(struct wire_tls *tls)
+{
+    tls->error = EPROTO;
+    wire_fault_flood();
+    return SSL_ERROR_SSL;
+}
+
+/* SSL_read() goes from message to message for as long as the socket has some, but this keeps the socket from it. */
+static long on_socket(BIO *bio, int what, const char *bytes, size_t len, int argi, long argl, int result,
+                      size_t *done) /* NOLINT(readability-non-const-parameter): OpenSSL's type */
+{
+    const struct wire_tls *tls = (const void *)BIO_get_callback_arg(bio);
+    (void)bytes, (void)len, (void)argi, (void)argl, (void)done;
+
+    return what == BIO_CB_READ && is_flood(tls) ? -1 : result;
+}
+
+static void watch_messages(struct wire_tls *tls)
+{
+    BIO *bio = SSL_get_rbio(tls->ssl);
+
+    tls->messages = 0;
+    SSL_set_msg_callback(tls->ssl, on_message);
+    SSL_set_msg_callback_arg(tls->ssl, tls);
+    BIO_set_callback_arg(bio, (char *)tls);
+    BIO_set_callback_ex(bio, on_socket);
+}
+
 enum wire_step wire_handshake(struct wire *w)
 {
     struct wire_tls *tls = w->tls;
@@ -68,6 +116,7 @@ enum wire_step wire_handshake(struct wire *w)
     int n = SSL_do_handshake(tls->ssl);
     if (n == 1) {
         tls->open = true;
+        watch_messages(tls);
         X509 *cert = SSL_get1_peer_certificate(tls->ssl);
         tls->peer_end_s = cert ? wire_cert_end_s(cert) : INT64_MAX;
         X509_free(cert);
@@ -98,6 +147,7 @@ ssize_t wire_tls_read(struct wire *w, char *bytes, size_t size)
 {
     struct wire_tls *tls = w->tls;
     size_t len = 0;
+    unsigned reads = 0;
 
     tls->pending = tls->read_wants_write = false;
     if (tls->error || !tls->open)
@@ -111,11 +161,13 @@ ssize_t wire_tls_read(struct wire *w, char *bytes, size_t size)
         int n = SSL_read(tls->ssl, bytes + len, room < INT_MAX ? (int)room : INT_MAX);
         if (n > 0) {
             len += (size_t)n;
-            if (SSL_has_pending(tls->ssl))
+            tls->messages -= tls->messages > 0;
+            tls->pending = SSL_has_pending(tls->ssl);
+            if (tls->pending && ++reads < READS)
                 continue;
             return (ssize_t)len;
         }
-        int kind = wire_outcome(tls, n);
+        int kind = is_flood(tls) ? wire_flood(tls) : wire_outcome(tls, n);
         tls->read_wants_write = kind == SSL_ERROR_WANT_WRITE;
         tls->ended = kind == SSL_ERROR_ZERO_RETURN;
         tls->pending = len && (tls->ended || tls->error);

@@ -112,6 +112,13 @@ static void fault_verify(const struct wire_tls *tls, long result)
     }
 }
 
+void wire_fault_flood(void)
+{
+    wire_last_fault.hint = "";
+    snprintf(wire_last_fault.what, sizeof wire_last_fault.what,
+             "it sends TLS messages, such as new keys, and no data between them");
+}
+
 void wire_fault_judged(const struct wire_tls *tls, long result)
 {
     if (result != X509_V_ERR_UNSPECIFIED) {

@@ -40,6 +40,7 @@ struct wire_tls {
     int error;          /* errno of the failure that ended it; 0: none */
     int64_t peer_end_s; /* the end of the peer's certificate; INT64_MAX: the peer has shown none */
     int write_error;    /* the socket takes nothing more, but what the peer sent before may still be read */
+    unsigned messages;  /* of the handshake protocol, such as KeyUpdate, less the pieces of data since */
 };
 
 /* ---- wire_fault.c ---- */
@@ -54,6 +55,8 @@ unsigned long wire_cause(void);
 const char *wire_reason(void);
 /* Fills wire_last_fault after a call on this wire has failed with this result of SSL_get_error(). */
 void wire_fault_note(const struct wire_tls *tls, int kind);
+/* The same for a peer that sends messages of the handshake protocol without end. */
+void wire_fault_flood(void);
 /* The same for a peer whose certificate is not trusted any more, with an X509_V_ERR_... UNSPECIFIED: it has
  * shown none. */
 void wire_fault_judged(const struct wire_tls *tls, long result);

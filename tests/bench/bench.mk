@@ -10,12 +10,12 @@ BENCH_ARGS   = --daemon $(BUILD)/redlockd --counting $(abspath $(BENCH_COUNT)) $
 BENCH_NPM   := redlock@4.2.0 ioredis@5 @redis-kit/lock@0.1.0-3 redis@5
 
 $(BENCH): $(BENCH_OBJ) $(BUILD)/libdaemon.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
 
 # Built without sanitizers, because it is loaded before their malloc.
 $(BENCH_COUNT): tests/bench/counting.c tests/bench/counting.h tests/bench/bench.mk
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g -fPIC -shared -o $@ $< -ldl
+	$(call quiet,LINK,$@)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g -fPIC -shared -o $@ $< -ldl
 
 -include $(BENCH_OBJ:.o=.d)
 
@@ -46,14 +46,17 @@ bench-tls: all ## what TLS costs: a cycle's CPU, an idle client's memory, renewa
 bench-http: all ## what a scrape costs with 100,000 locks, and what slow and large HTTP requests cost the locks, two minutes
 	@python3 tests/bench/http.py $(BUILD)/redlockd
 
-.PHONY: bench bench-http bench-quick bench-peers bench-tls check-peers
+bench-fleet: ## what 300, 2,000 and 8,000 idle daemons cost a master, three minutes: DAEMONS='2000 8000'
+	@python3 tests/bench/fleet.py $(DAEMONS)
+
+.PHONY: bench bench-fleet bench-http bench-quick bench-peers bench-tls check-peers
 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
 
 # instr_clock.o comes before the library's clock.o, so that the linker takes it instead.
 $(INSTR): $(INSTR_OBJ) $(BUILD)/libdaemon.a
-	$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(INSTR_OBJ:.o=.d)
 

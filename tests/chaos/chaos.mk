@@ -10,11 +10,11 @@ CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),-
              $(if $(ONLY),--only $(ONLY))
 
 $(CHAOS): $(CHAOS_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis
 
 $(CHAOS_MUTANT_OBJ): ALL_CFLAGS += -DMUTANTS
 $(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(BUILD)/tests/sim/planted.o $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(CHAOS_OBJ:.o=.d) $(CHAOS_MUTANT_OBJ:.o=.d)
 

@@ -142,7 +142,8 @@ static bool daemon_configure(struct world *world, unsigned daemon)
             "1s\nnodes:\n",
             shared->daemon_port[daemon], shared->daemon_path[daemon]);
     for (unsigned i = 0; i < MASTERS; i++)
-        fprintf(file, "  - redis://127.0.0.1:%u\n", world->link_port[daemon * MASTERS + i]);
+        fprintf(file, "  - {url: \"redis://127.0.0.1:%u\", name: master%u}\n",
+                world->link_port[daemon * MASTERS + i], i);
     return fclose(file) == 0;
 }
 

@@ -6,12 +6,12 @@ CHECKS  += $(FAIL)
 objects: $(FAIL) $(FAIL_LIB)
 
 $(FAIL): $(FAIL).o $(patsubst %,$(BUILD)/tests/unit/%.o,server suite) $(FAIL_LIB)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
 
 # Built without sanitizers, because it is loaded before them.
 $(FAIL_LIB): tests/fail/failing.c tests/fail/failing.h tests/fail/fail.mk
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $< -ldl
+	$(call quiet,LINK,$@)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $< -ldl
 
 fail: ## each call that may fail does, in turn: the daemon must go on or say why not
 	@$(MAKE) --no-print-directory all $(FAIL)

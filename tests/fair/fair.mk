@@ -4,7 +4,7 @@ FAIR := $(BUILD)/tests/fair/fair
 objects: $(FAIR)
 
 $(FAIR): $(FAIR).o $(HARNESS)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 fair: all $(FAIR) ## three daemons with eight waiters each on one name: T=10 DAEMONS=3 WAITERS=8 HOLD=ms LOAD=other locks a second
 	@FAIR_S=$(T) FAIR_DAEMONS=$(DAEMONS) FAIR_WAITERS=$(WAITERS) FAIR_HOLD_MS=$(HOLD) FAIR_LOAD=$(LOAD) \

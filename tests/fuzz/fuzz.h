@@ -7,6 +7,7 @@
  *     fuzz_conf         a configuration
  *     fuzz_coordinator  events of every kind, in any order that its shell could bring
  *     fuzz_http         the head of an HTTP request
+ *     fuzz_wire         a TLS peer, client or master, that does what it likes, against a wire
  *     fuzz_client       a hostile server and a restless program, against the client library's core
  *
  * A file of corpus/ that once crashed a harness is named after the crash. */
@@ -27,6 +28,7 @@ int fuzz_resp(const uint8_t *data, size_t size);
 int fuzz_conf(const uint8_t *data, size_t size);
 int fuzz_coordinator(const uint8_t *data, size_t size);
 int fuzz_http(const uint8_t *data, size_t size);
+int fuzz_wire(const uint8_t *data, size_t size);
 int fuzz_client(const uint8_t *data, size_t size);
 #endif
 

@@ -1,6 +1,6 @@
 # make fuzz T=60: each fuzzer runs for T seconds, two at a time; inputs that crash a fuzzer are kept in build/fuzz/.
 # make check replays the seeds and the inputs that were found before, without libFuzzer.
-FUZZ        := line conn resp conf coordinator client http
+FUZZ        := line conn resp conf coordinator client http wire
 FUZZ_CC     ?= clang
 FUZZ_FLAGS  := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Dictionaries find more than tracing each comparison, which halves the speed.
@@ -19,14 +19,14 @@ CHECKS  += $(REPLAY)
 objects: $(REPLAY)
 
 $(REPLAY): $(REPLAY_OBJ) $(BUILD)/pic/libclient.a $(BUILD)/libdaemon.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(FUZZ_DIR)/obj/%.o: %.c Makefile tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(FUZZ_PROGS): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJ) $(FUZZ_HELP:%.c=$(FUZZ_DIR)/obj/%.o)
-	$(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_FLAGS) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_FLAGS) -o $@ $^ $(LIBS)
 
 fuzz: $(FUZZ_PROGS) ## T=60 [SEED=n]: hostile bytes against every parser and the coordinator, T seconds each
 	@SEED=$(or $(SEED),0) tests/fuzz/run.sh $(FUZZ_DIR) $(or $(T),60) $(FUZZ)

@@ -36,7 +36,7 @@ static const char *const names[] = {"a", "b", "job"};
 /* ---- the core's own tables ---- */
 
 static void check_asks(const struct core *core, const struct ask_list *list, enum ask_state state,
-                       unsigned *counted, unsigned *cancels)
+                       unsigned *short_sent, unsigned *waits_sent, unsigned *cancels)
 {
     const struct ask *ask;
 
@@ -46,7 +46,8 @@ static void check_asks(const struct core *core, const struct ask_list *list, enu
         assert(core->slots[ask->slot] == ask);
         assert(!ask->lock || ask->lock->core == core);
         assert(ask->lock || ask->verb == ASK_SHOW || state == ASK_DONE);
-        *counted += ask->counted;
+        *short_sent += ask->counted == &core->short_sent;
+        *waits_sent += ask->counted == &core->waits_sent;
         *cancels += ask->cancel;
     }
 }
@@ -54,13 +55,14 @@ static void check_asks(const struct core *core, const struct ask_list *list, enu
 static void check(const struct world *w)
 {
     const struct core *core = w->core;
-    unsigned counted = 0, cancels = 0, locks = 0, sessions = 0, believed = 0, used = 0;
+    unsigned shorts = 0, waits = 0, cancels = 0, locks = 0, sessions = 0, believed = 0, used = 0;
     const struct redlock_lock *lock;
 
-    check_asks(core, &core->queued, ASK_QUEUED, &counted, &cancels);
-    check_asks(core, &core->sent, ASK_SENT, &counted, &cancels);
-    check_asks(core, &core->done, ASK_DONE, &counted, &cancels);
-    assert(counted == core->short_sent && counted <= CORE_WINDOW);
+    check_asks(core, &core->queued, ASK_QUEUED, &shorts, &waits, &cancels);
+    check_asks(core, &core->sent, ASK_SENT, &shorts, &waits, &cancels);
+    check_asks(core, &core->done, ASK_DONE, &shorts, &waits, &cancels);
+    assert(shorts == core->short_sent && shorts <= CORE_WINDOW);
+    assert(waits == core->waits_sent && waits <= CORE_WAITS);
     assert(cancels == core->cancels);
     TAILQ_FOREACH(lock, &core->locks, link)
     {

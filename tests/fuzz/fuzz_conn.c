@@ -54,6 +54,7 @@ struct session {
 struct world {
     struct conns *conns;
     struct conn_handler handler;
+    unsigned admissions;
     struct conf conf;
     unsigned flags;
     int clients[CLIENTS]; /* -1: no connection */
@@ -244,6 +245,15 @@ static void on_look_up(void *arg, uint64_t session, uint64_t request, const stru
     struct world *w = arg;
     assert(what->verb == VERB_WHO || what->verb == VERB_BREAK);
     conns_lines(w->conns, session, request, REPLY_OK, looked_up, w);
+}
+
+/* Each third request is held back for a turn. */
+static enum admission on_admits(void *arg, uint64_t session, enum verb verb)
+{
+    struct world *w = arg;
+    (void)session;
+    (void)verb;
+    return ++w->admissions % 3 ? ADMISSION_NOW : w->admissions % 2 ? ADMISSION_PEER : ADMISSION_MASTERS;
 }
 
 static bool on_ready(void *arg)
@@ -470,8 +480,8 @@ int HARNESS(fuzz_conn)(const uint8_t *data, size_t size)
     memset(w, 0, sizeof *w);
     w->flags = bytes_next(&in);
     w->clients[0] = w->clients[1] = -1;
-    w->handler = (struct conn_handler){on_request, on_finish,  on_closed, on_undelivered, on_row, on_counts,
-                                       on_ready,   on_look_up, w};
+    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row,
+                                       on_counts,  on_admits, on_ready,  on_look_up,     w};
     conf_defaults(&w->conf);
     w->conf.max_clients = w->flags & FLAG_ONE_CLIENT ? 1 : CLIENTS + 1;
     w->conf.max_waits_per_client = w->flags & FLAG_FEW_WAITS ? 1 : 100;

@@ -58,6 +58,7 @@ static void lie_look(struct world *w, const struct sent *sent)
     if (choice & 16)
         v->seen.slots = said[choice % 8];
     v->seen.heard = choice & 32;
+    v->seen.longest_ms = choice & 2 ? bytes_number(&w->in, 8) : 0;
     for (unsigned i = 0; i < choice / 64; i++) {
         uint8_t at = bytes_next(&w->in);
         v->seen.taken[at < 128 ? at % 2 : at - 128] = bytes_next(&w->in);
@@ -102,6 +103,7 @@ void world_lie(struct world *w, const struct sent *sent)
         v->marked = choice & 64;
         v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
         break;
+    case COMMAND_CUT:
     case COMMAND_EXTEND_ALL:
     case COMMAND_CHECK_ALL:
     case COMMAND_EXTEND:
@@ -111,6 +113,10 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = VOTE_NO;
         if (choice & 8)
             lie_number(w, sent);
+        break;
+    case COMMAND_TRY:
+        v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
+        v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
         break;
     case COMMAND_TIME:
         lie_number(w, sent);
@@ -127,6 +133,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_HEAL:
     case COMMAND_MOVE:
     case COMMAND_GROUP_SET:
+    case COMMAND_LETTER:
     case COMMAND_DEQUEUE:
     case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     }

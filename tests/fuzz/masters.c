@@ -6,6 +6,7 @@
 #include "daemon/coordinator/base/quorum.h"
 #include "proto/names.h"
 #include "proto/slot.h"
+#include "tests/group_model.h"
 
 void master_start(struct fake_master *m, unsigned index, int64_t started_ms)
 {
@@ -130,6 +131,7 @@ void master_queue(struct fake_master *m, const struct command *command)
     if (sent->has_third)
         sent->third = command->third;
     sent->group = command->group;
+    sent->waited_ms = command->waited_ms;
     sent->bucket = command->bucket;
     sent->slots = command->slots;
     queue_name(sent, command);
@@ -191,12 +193,13 @@ static void run_group(struct fake_master *m, const struct sent *sent, int64_t no
     bool there = m->group_ends_ms > now_ms;
     int64_t ends_ms = now_ms + (int64_t)sent->number;
     bool marks = sent->verb >= COMMAND_GROUP_SET && sent->verb <= COMMAND_GROUP_NEW;
-    if (marks && there == (sent->verb == COMMAND_GROUP_NEW)) {
-        vote->kind = VOTE_NO;
-    } else if (marks) {
-        m->group = sent->group;
-        m->group_ends_ms = ends_ms;
-        vote->kind = VOTE_YES;
+    struct group group = sent->group;
+    if (marks) {
+        bool writes =
+            group_model_writes(sent->verb, there, &m->group, &group, (int64_t)sent->waited_ms, now_ms);
+        vote->kind = writes ? VOTE_YES : VOTE_NO;
+        m->group = writes ? group : m->group;
+        m->group_ends_ms = writes ? ends_ms : m->group_ends_ms;
     } else {
         vote->kind = there ? VOTE_GROUP : VOTE_NO;
         vote->group = m->group;
@@ -358,6 +361,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         if (ours)
             vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
         break;
+    case COMMAND_TRY: vote_yes_no(vote, true); break;
     case COMMAND_TIME: vote_number(vote, (uint64_t)(CLOCK_MS + now_ms)); break;
     case COMMAND_GROUP:
     case COMMAND_PROBE:
@@ -368,6 +372,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote->kind = there ? VOTE_TOKEN : VOTE_NO;
         vote->token = key->token;
         break;
+    case COMMAND_LETTER:
     case COMMAND_DEQUEUE: vote_yes_no(vote, true); break;
     case COMMAND_ENQUEUE:
         vote->kind = there ? now_ms % 3 ? VOTE_HEARD : VOTE_UNHEARD : VOTE_NO;
@@ -386,6 +391,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote_yes_no(vote, ours);
         break;
     case COMMAND_SETTLE: run_settle(key, sent, now_ms, vote); break;
+    case COMMAND_CUT: vote_number(vote, 0); break; /* no clock is set back here */
     case COMMAND_DOWN: run_down(key, sent, now_ms, ours, vote); break;
     case COMMAND_SET_ALL:
     case COMMAND_HEAL_ALL:

@@ -19,7 +19,7 @@ struct sent {
     uint16_t names;  /* bit i: the name i */
     uint16_t slots;  /* of LOOK */
     uint32_t bucket; /* of ZADD and ZSCORE */
-    uint64_t ref, number;
+    uint64_t ref, number, waited_ms;
     uint64_t client_id; /* the connection that the command came by */
     struct token token, to, other, third;
     bool has_other, has_third;

@@ -2,6 +2,7 @@
  * each in a process of its own, and names the files that their harness did not survive. */
 #include <dirent.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define CORPUS "tests/fuzz/corpus"
 
-enum { FILES = 2048, FILE_BYTES = 1 << 20, PATH_BYTES = 1024, LIMIT_S = 60 };
+enum { FILE_BYTES = 1 << 20, PATH_BYTES = 1024, LIMIT_S = 60 };
 
 static const struct harness {
     const char *name;
@@ -25,6 +26,7 @@ static const struct harness {
     {"coordinator", fuzz_coordinator},
     {"client", fuzz_client},
     {"http", fuzz_http},
+    {"wire", fuzz_wire},
 };
 
 enum { HARNESSES = sizeof harnesses / sizeof harnesses[0] };
@@ -37,10 +39,17 @@ static int run_file(const struct harness *harness, const char *path)
     uint8_t *bytes = malloc(FILE_BYTES);
     if (!file || !bytes) {
         perror(path);
+        free(bytes);
         return 1;
     }
     size_t len = fread(bytes, 1, FILE_BYTES, file);
+    bool all = fgetc(file) == EOF;
     fclose(file);
+    if (!all) {
+        fprintf(stderr, "%s: longer than %d bytes\n", path, FILE_BYTES);
+        free(bytes);
+        return 1;
+    }
     alarm(LIMIT_S);
     int status = harness->run(bytes, len);
     free(bytes);
@@ -66,34 +75,33 @@ static void check_file(const struct harness *harness, const char *path)
         printf("%s: exit status %d\n", path, WEXITSTATUS(status));
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_input(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
 }
 
 static void check_corpus(const struct harness *harness)
 {
-    static char *names[FILES];
+    struct dirent **entries = NULL;
     char path[PATH_BYTES];
-    size_t count = 0;
     snprintf(path, sizeof path, CORPUS "/%s", harness->name);
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && count < FILES && (entry = readdir(dir));)
-        if (entry->d_name[0] != '.')
-            names[count++] = strdup(entry->d_name);
-    if (dir)
-        closedir(dir);
-    if (count == 0) {
+    int count = scandir(path, &entries, is_input, by_name);
+    if (count <= 0) {
         printf("%s: no files there\n", path);
         failures++;
         checks++;
     }
-    qsort(names, count, sizeof names[0], by_name);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(path, sizeof path, CORPUS "/%s/%s", harness->name, names[i]);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, CORPUS "/%s/%s", harness->name, entries[i]->d_name);
         check_file(harness, path);
-        free(names[i]);
+        free(entries[i]);
     }
+    free(entries);
 }
 
 /* Finds the harness by the folder, as in corpus/line/x, or by the name that libFuzzer's runner gives:

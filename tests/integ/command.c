@@ -144,13 +144,22 @@ void pty_resize(struct pty *pty, unsigned columns, unsigned lines)
     ck_assert_int_eq(ioctl(pty->fd, TIOCSWINSZ, &size), 0);
 }
 
+int pty_open(char *name, size_t size)
+{
+    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ck_assert_msg(
+        fd >= 0 && grantpt(fd) == 0 && unlockpt(fd) == 0 && ptsname_r(fd, name, size) == 0 &&
+            access(name, R_OK | W_OK) == 0,
+        "no pseudo-terminal (%s): this test needs /dev/pts; as root: mount -t devpts -o ptmxmode=666 devpts "
+        "/dev/pts, and where /dev/ptmx is missing: ln -s pts/ptmx /dev/ptmx",
+        strerror(errno));
+    return fd;
+}
+
 void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines)
 {
-    *pty = (struct pty){.fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
-    ck_assert_msg(pty->fd >= 0 && grantpt(pty->fd) == 0 && unlockpt(pty->fd) == 0, "no pseudo-terminal: %s",
-                  strerror(errno));
     char name[64];
-    ck_assert_int_eq(ptsname_r(pty->fd, name, sizeof name), 0);
+    *pty = (struct pty){.fd = pty_open(name, sizeof name)};
     pty_resize(pty, columns, lines);
     pid_t test = getpid();
     pty->pid = fork();

@@ -42,6 +42,8 @@ struct pty {
     char text[1 << 22]; /* everything that was written to the terminal */
 };
 
+/* Opens a new terminal, and fails the test with what to do where the system has none. */
+int pty_open(char *name, size_t size);
 void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines);
 void pty_type(struct pty *pty, const char *text);
 void pty_resize(struct pty *pty, unsigned columns, unsigned lines);

@@ -81,7 +81,7 @@ void server_start(struct server *server); /* once more, in its folder, with its 
  * after each KiB; does not wait for it. */
 void server_start_loading(struct server *server, unsigned key_us);
 /* Starts the server anew, empty, as one that has no command CLIENT. */
-void server_start_without_client(struct server *server);
+void server_start_without(struct server *server, const char *command);
 void server_stop(struct server *server); /* SIGSTOP; returns when the process stands still */
 void server_cont(struct server *server);
 

@@ -78,7 +78,9 @@ static void relay(int fd, SSL *ssl, int test)
     }
 }
 
-void secure_open(struct secure *secure, uint16_t port, const char *certs, const char *name)
+/* The child's part in TLS: returns only in the parent. */
+static void child_start(struct secure *secure, uint16_t port, const char *certs, const char *name,
+                        void (*act)(int fd, SSL *ssl, int test))
 {
     int pair[2];
 
@@ -91,10 +93,43 @@ void secure_open(struct secure *secure, uint16_t port, const char *certs, const 
         signal(SIGPIPE, SIG_IGN);
         close(pair[0]);
         int fd = dial(port);
-        relay(fd, handshake(fd, certs, name), pair[1]);
+        act(fd, handshake(fd, certs, name), pair[1]);
+        _exit(0);
     }
     close(pair[1]);
     secure->client.fd = pair[0];
+}
+
+void secure_open(struct secure *secure, uint16_t port, const char *certs, const char *name)
+{
+    child_start(secure, port, certs, name, relay);
+}
+
+static void flood(int fd, SSL *ssl, int test)
+{
+    (void)fd;
+    for (unsigned i = 0; i < 200000; i++)
+        if (SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1 || SSL_do_handshake(ssl) != 1)
+            return;
+    dprintf(test, "nothing ended it\n");
+}
+
+void secure_flood(struct secure *secure, uint16_t port, const char *certs)
+{
+    child_start(secure, port, certs, NULL, flood);
+}
+
+static void half(int fd, SSL *ssl, int test)
+{
+    (void)ssl;
+    if (write(fd, "\x17\x03\x03", 3) == 3)
+        dprintf(test, "sent\n");
+    pause();
+}
+
+void secure_half(struct secure *secure, uint16_t port, const char *certs)
+{
+    child_start(secure, port, certs, NULL, half);
 }
 
 void secure_kill(struct secure *secure)

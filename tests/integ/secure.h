@@ -18,6 +18,11 @@ struct secure {
  * name is the client's own certificate there; NULL: none. A failed handshake shows as the end of the client's
  * connection. */
 void secure_open(struct secure *secure, uint16_t port, const char *certs, const char *name);
+/* Sends nothing but new keys (KeyUpdate). The daemon has to end this connection, which shows as the end of the client's,
+ * else the child says a line at last. */
+void secure_flood(struct secure *secure, uint16_t port, const char *certs);
+/* Sends three bytes of a record's header and then nothing. The child says "sent" when it has. */
+void secure_half(struct secure *secure, uint16_t port, const char *certs);
 /* As a process that is killed: TCP ends, TLS does not. */
 void secure_kill(struct secure *secure);
 /* Whether the daemon, which has ended the connection, said close_notify. */

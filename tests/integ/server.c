@@ -224,10 +224,10 @@ void server_start(struct server *server)
     server_answers_ping(server);
 }
 
-void server_start_without_client(struct server *server)
+void server_start_without(struct server *server, const char *command)
 {
     server_kill(server);
-    server_launch_with(server, (const char *const[4]){"--rename-command", "CLIENT", ""});
+    server_launch_with(server, (const char *const[4]){"--rename-command", command, ""});
     server_answers_ping(server);
 }
 

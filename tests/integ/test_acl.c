@@ -24,8 +24,8 @@ static void configure(const char *user, const char *prefix)
     file_write(secret, "s3cret\n");
     chmod(secret, 0600);
     snprintf(settings, sizeof settings,
-             "node_user: '%s'\nnode_password_file: %s\nkey_prefix: '%s'\nretry_max: 50ms\n" STEADY
-             "nodes:\n  - redis://127.0.0.1:%u\n  - redis://localhost:%u\n  - unix:%s?db=3\n",
+             "log_level: debug\nnode_user: '%s'\nnode_password_file: %s\nkey_prefix: '%s'\nretry_max: "
+             "50ms\n" STEADY "nodes:\n  - redis://127.0.0.1:%u\n  - redis://localhost:%u\n  - unix:%s?db=3\n",
              user, secret, quoted, masters.server[0].port, masters.server[1].port, masters.server[2].path);
 }
 
@@ -166,7 +166,7 @@ END_TEST
 START_TEST(said_once)
 {
     cluster_start(&masters, 1, UNIX);
-    daemon_start(&redlockd, &masters, "");
+    daemon_start(&redlockd, &masters, "log_level: debug\n");
     ck_assert_uint_eq(rows_with(keep(file_read(redlockd.log)),
                                 " : ACL SETUSER redlockd on >... resetkeys ~redlock:* resetchannels"),
                       1);

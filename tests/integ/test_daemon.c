@@ -265,6 +265,7 @@ START_TEST(check_names_every_error)
 
     daemon_configure(&other, NULL, "nodes:\n  - redis://127.0.0.1:1\n");
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 0);
+    ck_assert(daemon_logged(&other, "\nacl: ACL SETUSER redlockd on >... resetkeys ~redlock:* "));
 }
 END_TEST
 

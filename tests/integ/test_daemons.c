@@ -70,6 +70,24 @@ static void entry(unsigned master, const char *id, const char *words)
           atoll(seconds), words);
 }
 
+/* Each page of the list has some of them. */
+START_TEST(a_fleet_is_listed)
+{
+    enum { FLEET = 3000 };
+    begin(UNIX, PATIENT);
+    for (unsigned i = 0; i < 2; i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 "EVAL \"local t=redis.call('TIME') for i=1,%d do redis.call('HSET',KEYS[1],"
+                 "string.format('%%08x',i),'at='..t[1]..'000 host=h'..i) end\" 1 redlock:,daemons",
+                 FLEET);
+        redis_typed(&masters.server[i], line);
+    }
+    eventually(rows_with(daemons(&a), "daemon=") == FLEET + 1);
+    ck_assert_str_eq(kv(row_with(daemons(&a), "daemon=00000bb8"), "host"), "h3000");
+}
+END_TEST
+
 /* A single master's list counts for nothing, and a quorum's is shown as words only. */
 START_TEST(lists_that_lie)
 {
@@ -116,7 +134,7 @@ START_TEST(masters_without_the_rights)
     eventually(rows_with(daemons(&a), "daemon=") == 1);
     const char *log = keep(file_read(one.log));
     ck_assert_uint_eq(rows_with(log, "event=daemons_refused"), 3);
-    ck_assert_uint_eq(rows_with(log, "give the user the rights of the line acl"), 3);
+    ck_assert_uint_eq(rows_with(log, "give the user the rights that redlockd --check prints"), 3);
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
 END_TEST
@@ -195,6 +213,7 @@ int main(void)
 {
     Suite *suite = suite_create("daemons");
     ADD(suite, two_see_each_other);
+    ADD(suite, a_fleet_is_listed);
     ADD(suite, lists_that_lie);
     ADD(suite, masters_without_the_rights);
     ADD(suite, a_key_in_the_way);

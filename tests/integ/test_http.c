@@ -297,6 +297,30 @@ START_TEST(reloads_are_told)
 END_TEST
 
 /* The figures show what clients do, and hostile names only as text. */
+/* A reader is not told from an only holder by hold=, nor a slot from a name. */
+START_TEST(kinds_of_locks)
+{
+    struct cluster cluster;
+    struct daemon d = {.pid = 0};
+    struct client a;
+    cluster_start(&cluster, 3, UNIX);
+    uint16_t port = http_daemon(&d, &cluster, PATIENT);
+    client_open(&a, &d);
+    eventually(masters_up(&a, &cluster));
+    lock(&a, "page mode=shared");
+    lock(&a, "pool slots=2");
+    lock(&a, "old hold=lease");
+    const char *status = NULL, *page = NULL;
+    eventually(strstr(status = http_get(port, "/status.json"), "\"name\":\"old\"") != NULL);
+    ck_assert_ptr_nonnull(strstr(status, "\"hold\":\"session\",\"mode\":\"shared\",\"note\""));
+    ck_assert_ptr_nonnull(strstr(status, "\"hold\":\"session\",\"mode\":\"exclusive\",\"slot\":"));
+    eventually(strstr(page = http_get(port, "/"), ">old<") != NULL);
+    ck_assert_ptr_nonnull(strstr(page, ">shared session<"));
+    ck_assert(strstr(page, ">slot 0, session<") || strstr(page, ">slot 1, session<"));
+    ck_assert_ptr_nonnull(strstr(page, ">lease<"));
+}
+END_TEST
+
 START_TEST(what_clients_did)
 {
     struct cluster cluster;
@@ -360,6 +384,7 @@ int main(void)
     ADD(suite, probes_before_the_masters);
     ADD(suite, an_entry_serves_what_it_says);
     ADD(suite, reloads_are_told);
+    ADD(suite, kinds_of_locks);
     ADD(suite, what_clients_did);
     return harness_main(suite);
 }

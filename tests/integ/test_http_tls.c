@@ -291,6 +291,17 @@ START_TEST(half_handshakes)
 }
 END_TEST
 
+START_TEST(new_keys_without_end)
+{
+    static struct secure a;
+    begin(NULL, PATIENT);
+    secure_flood(&a, port, certs);
+    expect_closed(&a.client);
+    ck_assert(!daemon_logged(&d, "no whole request within 5 s"));
+    ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 200);
+}
+END_TEST
+
 /* More handshakes at once than HTTP has connections. */
 START_TEST(many_at_once)
 {
@@ -325,6 +336,7 @@ int main(void)
     ADD(suite, a_new_certificate);
     ADD(suite, the_wrong_protocol);
     ADD(suite, half_handshakes);
+    ADD(suite, new_keys_without_end);
     ADD(suite, many_at_once);
     return harness_main(suite);
 }

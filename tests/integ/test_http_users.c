@@ -75,6 +75,42 @@ static const char *me(const char *rights)
     return keep(strdup(text));
 }
 
+/* A secret is what `redlock mkuser` makes: one that a person made up could be guessed. And a guess takes a second. */
+START_TEST(guesses)
+{
+    char file[PATH + 16], line[PATH + 128];
+    snprintf(file, sizeof file, "%s/weak.sha256", folder_new("weak"));
+    file_write(file, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n"); /* of "test" */
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    snprintf(line, sizeof line, "  - {name: weak, secret_file: %s, show: ['*']}\n%s", file,
+             me("show: ['report/*']"));
+    begin(line);
+    ck_assert_int_eq(http_status(get_as("/", "d2Vhazp0ZXN0")), 401); /* weak:test */
+    int64_t began_ms = now_ms();
+    ck_assert_int_eq(http_status(get_as("/", WRONG)), 401);
+    ck_assert_int_ge(now_ms() - began_ms, 900); /* 1 s by the daemon's loop, whose clock is a moment behind */
+    ck_assert_int_eq(http_status(get_as("/", OPS)), 200);
+}
+END_TEST
+
+/* Guesses on all connections keep nobody out. */
+START_TEST(many_guesses)
+{
+    enum { MANY = 64 };
+    int fds[MANY];
+    begin(me("show: ['report/*']"));
+    for (unsigned i = 0; i < MANY; i++) {
+        static const char guess[] =
+            "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic " WRONG "\r\n\r\n";
+        fds[i] = http_dial(port);
+        http_send(fds[i], guess, sizeof guess - 1);
+    }
+    ck_assert_int_eq(http_status(get_as("/", OPS)), 200);
+    for (unsigned i = 0; i < MANY; i++)
+        close(fds[i]);
+}
+END_TEST
+
 START_TEST(a_secret_opens_the_page)
 {
     begin(me("show: ['report/*']"));
@@ -143,6 +179,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("http with users");
+    ADD(suite, guesses);
+    ADD(suite, many_guesses);
     ADD(suite, a_secret_opens_the_page);
     ADD(suite, a_user_sees_what_it_may_show);
     ADD(suite, a_user_without_show_sees_nothing);

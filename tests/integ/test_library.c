@@ -152,6 +152,7 @@ START_TEST(bad_arguments)
     expect_refusal(redlock, "a", (struct redlock_lock_options){.hold = (enum redlock_hold)7}, a, "hold");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.note = "x y"}, a, "a note");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.note = ""}, a, "a note");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.reserved[4] = 1}, a, "reserved");
     ck_assert_ptr_null(redlock_attach(redlock, "a", "123"));
     ck_error(redlock, a);
     ck_assert_ptr_null(redlock_resume(redlock, "a", NULL, NULL));
@@ -165,6 +166,9 @@ START_TEST(bad_arguments)
     ck_assert_ptr_null(redlock_open("host:port", NULL));
     ck_assert_int_eq(errno, EINVAL);
     ck_assert_ptr_null(redlock_open(NULL, &(struct redlock_options){.client = "a b"}));
+    errno = 0;
+    ck_assert_ptr_null(redlock_open(NULL, &(struct redlock_options){.reserved[3] = 1}));
+    ck_assert_int_eq(errno, EINVAL);
 }
 END_TEST
 

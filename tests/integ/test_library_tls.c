@@ -198,6 +198,9 @@ START_TEST(the_command)
     unsetenv("REDLOCK_KEY");
     ck_assert_int_ne(RUN(&command, redlock_binary(), "run", "-n", "job", "--", "true"), 0);
     ck_assert_msg(strstr(errors(&command), address) != NULL, "%s", errors(&command));
+    ck_assert_msg(strstr(errors(&command), "REDLOCK_CERT") != NULL, "%s", errors(&command));
+    ck_assert_int_eq(RUN(&command, redlock_binary(), "ping", "-a", strchr(address, ':') + 1), 123);
+    ck_assert_msg(strstr(errors(&command), "tls:host:port") != NULL, "%s", errors(&command));
 }
 END_TEST
 

@@ -103,7 +103,7 @@ START_TEST(no_command_client)
     rights = "~* &* +@all";
     cluster_start(&masters, 3, TCP);
     for (unsigned i = 0; i < 3; i++)
-        server_start_without_client(&masters.server[i]);
+        server_start_without(&masters.server[i], "CLIENT");
     ck_assert_uint_eq(cluster_answers(&masters,
                                       "ERR unknown command 'CLIENT', with args beginning with: 'ID' ",
                                       "CLIENT ID"),

@@ -12,12 +12,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { TTL_MS = 120000 /* the test does not wait for that */, LINE = 4096 };
+enum { LINE = 4096 };
 
 #define TOKEN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static struct command c;
-static int fd = -1; /* of the connection */
+static int fd = -1;         /* of the connection */
+static int ttl_ms = 120000; /* the test does not wait for that */
+static int64_t until_ms;
 static char address[PATH + 8], first[PATH], line[LINE];
 
 /* ---- the server ---- */
@@ -84,8 +86,9 @@ static void grant(void)
     char answer[LINE];
 
     hear("LOCK job");
+    until_ms = now_ms() + ttl_ms;
     snprintf(answer, sizeof answer, "%.*s +LOCKED job token=" TOKEN " fence=7 valid=%d until=%lld\n",
-             (int)strcspn(line, " "), line, TTL_MS, (long long)now_ms() + TTL_MS);
+             (int)strcspn(line, " "), line, ttl_ms, (long long)until_ms);
     say(answer);
 }
 
@@ -95,10 +98,13 @@ static void grant(void)
 static pid_t run(int listener, const char *script)
 {
     struct timeval patience = {.tv_sec = WAIT_MS / 1000};
+    char ttl[32], grace[32];
 
     snprintf(first, sizeof first, "%s/first", folder_new("words"));
     setenv("F", first, 1);
-    START(&c, redlock_binary(), "run", "-a", address, "-t", "120s", "--grace", "50s", "job", "--", "sh", "-c",
+    snprintf(ttl, sizeof ttl, "%dms", ttl_ms);
+    snprintf(grace, sizeof grace, "%dms", ttl_ms * 5 / 12);
+    START(&c, redlock_binary(), "run", "-a", address, "-t", ttl, "--grace", grace, "job", "--", "sh", "-c",
           script);
     fd = accept(listener, NULL, NULL);
     ck_assert_int_ge(fd, 0);
@@ -161,6 +167,21 @@ START_TEST(our_own_host_stood_still)
 }
 END_TEST
 
+/* A deadline that is told anew, a little earlier, is no clock's fault. */
+START_TEST(told_a_little_earlier)
+{
+    char renewal[LINE];
+
+    ttl_ms = 3000;
+    (void)run(listen_unix(), obeys);
+    snprintf(renewal, sizeof renewal, "!RENEWED job token=" TOKEN " valid=1 until=%lld\n",
+             (long long)until_ms - 20);
+    say(renewal);
+    is_ended();
+    ck_assert_ptr_null(strstr(errors(&c), "stood still"));
+}
+END_TEST
+
 /* While redlock itself is stopped, its guard acts on the earlier deadline. */
 START_TEST(the_guard_knows_it_too)
 {
@@ -185,6 +206,7 @@ static Suite *suite(void)
     ADD(suite, in_its_grace_already);
     ADD(suite, over_already);
     ADD(suite, our_own_host_stood_still);
+    ADD(suite, told_a_little_earlier);
     ADD(suite, the_guard_knows_it_too);
     return suite;
 }

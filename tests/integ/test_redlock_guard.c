@@ -1,4 +1,5 @@
 /* redlock run when redlock or its guard is killed or stopped. */
+#include "proto/shown.h"
 #include "tests/integ/command.h"
 
 #include <signal.h>
@@ -175,8 +176,10 @@ END_TEST
 
 static bool is_resumed(const char *token)
 {
+    char shown[TOKEN_SHOWN + 1];
     const char *row = row_with(show(&a, "LOCKS"), "name=job ");
-    return row && strncmp(kv(row, "token"), token + 14, 6) != 0;
+    shown_token(token, shown);
+    return row && strcmp(kv(row, "token"), shown) != 0;
 }
 
 /* The lock is bound to another connection then. */

@@ -164,8 +164,12 @@ static bool is_gone_before_the_deadline(void)
 START_TEST(without_a_majority_it_is_gone_before_the_deadline)
 {
     begin("");
+    int64_t lost = number(row_with(show(&a, "STATS"), "* lost="), "lost");
     while (!is_gone_before_the_deadline())
         ;
+    /* redlockd knows that it was lost, though the lock was given back before its deadline. */
+    ck_assert_int_gt(number(row_with(show(&a, "STATS"), "* lost="), "lost"), lost);
+    ck_assert_msg(daemon_logged(&redlockd, "event=lock_lost name=\"job\""), "%s", file_read(redlockd.log));
 }
 END_TEST
 

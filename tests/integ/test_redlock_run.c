@@ -94,6 +94,11 @@ START_TEST(a_line_for_the_shell)
     ck_assert_ptr_nonnull(strstr(errors(&c), "surplus: "));
     lock(&a, "taken ttl=20s");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--timeout", "50ms", "taken", "true"), 121);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "0.05", "taken", "true"), 121); /* seconds */
+    int64_t begun_ms = now_ms();
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "1", "taken", "true"), 121);
+    ck_assert_int_ge(now_ms() - begun_ms, 1000);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "0", "taken", "true"), 120);
 }
 END_TEST
 
@@ -179,8 +184,7 @@ START_TEST(refusals)
     begin(PATIENT);
     lock(&a, "taken ttl=20s");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "taken", "--", "touch", path), 120);
-    ck_assert_ptr_nonnull(
-        strstr(errors(&c), "taken: another has it; `redlock show locks` on the host that holds it"));
+    ck_assert_ptr_nonnull(strstr(errors(&c), "taken: another has it; `redlock who taken` says who"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "100ms", "taken", "--", "touch", path), 121);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-nq", "-E", "33", "taken", "--", "touch", path), 33);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-qw50ms", "-E", "0", "taken", "--", "touch", path), 0);
@@ -224,7 +228,11 @@ START_TEST(wrong_usage)
         {"run", "job"},
         {"run", "job", "--"},
         {"run", "--nosuch", "job", "true"},
-        {"run", "-w", "30", "job", "true"},
+        {"run", "-w", "3x", "job", "true"},
+        {"run", "-w", "1.2.3", "job", "true"},
+        {"run", "-w", "0.5s", "job", "true"},
+        {"run", "-w", "2592001", "job", "true"},
+        {"run", "-t", "30", "job", "true"},
         {"run", "-w", "-1s", "job", "true"},
         {"run", "-E", "256", "job", "true"},
         {"run", "--ttl"},
@@ -251,8 +259,15 @@ START_TEST(wrong_usage)
             ck_assert_str_eq(output(&c), "");
     }
     ck_assert_int_eq(RUN(&c, redlock_binary()), 125);
-    ck_assert_int_eq(RUN(&c, redlock_binary(), "-a", "127.0.0.1:1", "show", "nodes"), 125);
-    ck_assert_ptr_nonnull(strstr(errors(&c), "-a: options stand behind a subcommand"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "-q", "show", "nodes"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "-q: only -a ADDRESS may stand before a subcommand"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "-a", "127.0.0.1:1"), 125);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "nodes", "-a"), 125);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "-a", "127.0.0.1:1", "show", "nodes"), 123);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "127.0.0.1:1"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "--address", "127.0.0.1:1", "run", "-n", "job", "--", "-a"),
+                     123);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "--address=127.0.0.1:1", "ping", "-q"), 123);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "--version"), 0);
     ck_assert_int_eq(strncmp(output(&c), "redlock ", 8), 0);
     static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};

@@ -1,4 +1,5 @@
 /* redlock lock, unlock, extend, check and show, as scripts use them. */
+#include "proto/shown.h"
 #include "tests/integ/command.h"
 
 #include <signal.h>
@@ -195,10 +196,10 @@ static const char *completion(const char *words)
 START_TEST(bash_completes)
 {
     begin(PATIENT);
-    ck_assert_str_eq(
-        completion("''"),
-        "run\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser\n--help\n--version\n");
+    ck_assert_str_eq(completion("''"), "run\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser"
+                                       "\n-a\n--address\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
+    ck_assert_str_eq(completion("-a lock1.example:7335 show n"), "nodes\n");
     ck_assert_str_eq(completion("run --gr"), "--grace\n");
     ck_assert_str_eq(completion("run -w 3"), "30s\n");
     ck_assert_ptr_nonnull(strstr(completion("run job -- tru"), "true\n"));
@@ -261,18 +262,33 @@ START_TEST(rows_in_a_pipe)
 }
 END_TEST
 
+/* A token need not stand in the arguments, where ps(1) shows it. */
+START_TEST(a_token_from_standard_input)
+{
+    begin(PATIENT);
+    struct grant grant = lock(&a, "job hold=lease");
+    char text[256];
+    snprintf(text, sizeof text, "echo %s | $R unlock job - && echo freed", grant.token);
+    ck_assert_int_eq(script(text), 0);
+    ck_assert_str_eq(output(&c), "freed\n");
+    ck_assert_int_eq(script("$R unlock job - </dev/null"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "TOKEN is -, but standard input has no line with one"));
+    lock(&a, "job");
+}
+END_TEST
+
 START_TEST(json)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "17 ttl=20s note=it's");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "locks"), 0);
-    char pattern[512];
+    char pattern[512], shown[TOKEN_SHOWN + 1];
+    shown_token(grant.token, shown);
     /* A name is a string, whatever it looks like. */
     snprintf(pattern, sizeof pattern,
              "[{\"name\":\"17\",\"mode\":\"exclusive\",\"hold\":\"session\",\"session\":%d,\"client\":\"\","
-             "\"token\":\"%.6s\",\"fence\":%lld,\"valid\":",
-             (int)number(row_with(show(&a, "LOCKS"), "name=17"), "session"), grant.token + 14,
-             (long long)grant.fence);
+             "\"token\":\"%s\",\"fence\":%lld,\"valid\":",
+             (int)number(row_with(show(&a, "LOCKS"), "name=17"), "session"), shown, (long long)grant.fence);
     ck_assert_msg(strncmp(output(&c), pattern, strlen(pattern)) == 0, "%s", output(&c));
     ck_assert_ptr_nonnull(strstr(output(&c), "\"note\":\"it's\"}]\n"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "waiters"), 0);
@@ -299,6 +315,7 @@ int main(void)
     ADD(suite, bash_completes);
     ADD(suite, help_manual_and_completion_agree);
     ADD(suite, rows_in_a_pipe);
+    ADD(suite, a_token_from_standard_input);
     ADD(suite, json);
     return harness_main(suite);
 }

@@ -310,6 +310,9 @@ START_TEST(tables_on_a_terminal)
     pty_start(&pty, (const char *const[]){redlock_binary(), "show", "nodes", NULL}, 200, 50);
     ck_assert_int_eq(pty_code(&pty), 0);
     ck_assert_ptr_nonnull(strstr(pty.text, "NODE "));
+    pty_start(&pty, (const char *const[]){redlock_binary(), "show", "daemons", NULL}, 200, 50);
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ck_assert_msg(fnmatch("*SEEN *[0-9]?(m)s *", pty.text, FNM_EXTMATCH) == 0, "%s", pty.text);
     pty_start(&pty, (const char *const[]){redlock_binary(), "show", "waiters", NULL}, 200, 50);
     ck_assert_int_eq(pty_code(&pty), 0);
     ck_assert_str_eq(pty.text, "no waiters here: each redlockd shows only its own\r\n");

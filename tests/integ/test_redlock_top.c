@@ -25,8 +25,8 @@ static struct termios before;
 /* The settings of any new terminal: this one's may have been changed already. */
 static void look_at_a_new_one(void)
 {
-    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
+    char name[64];
+    int fd = pty_open(name, sizeof name);
     ck_assert_int_eq(tcgetattr(fd, &before), 0);
     close(fd);
 }
@@ -124,6 +124,15 @@ START_TEST(top_follows_the_size)
 }
 END_TEST
 
+/* timeout(1) runs its command in the background of the terminal. */
+START_TEST(top_ends_by_a_signal_in_the_background)
+{
+    begin();
+    pty_start(&pty, (const char *const[]){"timeout", "1", redlock_binary(), "top", NULL}, 80, 24);
+    ck_assert_int_eq(pty_code(&pty), 124);
+}
+END_TEST
+
 START_TEST(top_outlives_the_daemon)
 {
     begin();
@@ -156,5 +165,6 @@ int main(void)
     ADD(suite, top_leaves_the_terminal_clean);
     ADD(suite, top_follows_the_size);
     ADD(suite, top_outlives_the_daemon);
+    ADD(suite, top_ends_by_a_signal_in_the_background);
     return harness_main(suite);
 }

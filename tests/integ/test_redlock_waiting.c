@@ -49,6 +49,33 @@ START_TEST(too_few_masters_may_vote)
 }
 END_TEST
 
+/* A job that is started while redlockd is upgraded runs all the same. */
+START_TEST(no_redlockd_yet)
+{
+    begin(PATIENT);
+    client_close(&a);
+    daemon_signal(&redlockd, SIGTERM);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+    int64_t begun_ms = now_ms();
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "300ms", "job", "--", "true"), 123);
+    ck_assert_int_ge(now_ms() - begun_ms, 300);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "is redlockd running there?"));
+    START(&c, redlock_binary(), "run", "-v", "-w", "10m", "job", "--", "sh", "-c", "exit 6");
+    eventually(strstr(errors(&c), "redlock: job: waiting: "));
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    ck_assert_msg(command_code(&c) == 6, "%s", errors(&c));
+    daemon_signal(&redlockd, SIGTERM);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+    START(&c, redlock_binary(), "run", "-v", "-w", "10m", "job", "--", "true");
+    eventually(strstr(errors(&c), "redlock: job: waiting: "));
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), -SIGTERM);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 123);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "true"), 123); /* no time was given */
+}
+END_TEST
+
 START_TEST(another_has_it)
 {
     static const char word[] = "redlock: job: waiting: another has it";
@@ -105,6 +132,7 @@ int main(void)
 {
     Suite *suite = suite_create("redlock waits");
     ADD(suite, too_few_masters_may_vote);
+    ADD(suite, no_redlockd_yet);
     ADD(suite, another_has_it);
     ADD(suite, the_daemon_is_gone);
     ADD(suite, nobody_wants_to_know);

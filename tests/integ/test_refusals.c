@@ -260,6 +260,67 @@ START_TEST(master_that_reads_its_data)
 }
 END_TEST
 
+/* Without one of these commands a master would grant locks that nobody could renew or give back, or could not be
+ * probed. */
+START_TEST(master_that_lacks_a_command)
+{
+    static const struct {
+        const char *command, *why, *lacks;
+    } rows[] = {{"PEXPIRE", "noscript", "PEXPIRE"},
+                {"DEL", "noscript", "DEL"},
+                {"EVALSHA", "login_refused", ""}, /* the login asks with it which scripts are there */
+                {"GETEX", "noperm", "GETEX"}};
+    cluster_start(&masters, 5, TCP);
+    for (unsigned i = 0; i < 4; i++)
+        server_start_without(&masters.server[i], rows[i].command);
+    daemon_start(&redlockd, &masters, PATIENT);
+    client_open(&b, &redlockd);
+    for (unsigned i = 0; i < 4; i++) {
+        eventually(strcmp(kv(node_row(&b, &masters.server[i]), "why"), rows[i].why) == 0);
+        if (rows[i].lacks[0])
+            ck_assert_str_eq(kv(node_row(&b, &masters.server[i]), "lacks"), rows[i].lacks);
+        ck_assert_str_ne(node_state(&b, &masters.server[i]), "up");
+    }
+    eventually(strcmp(node_state(&b, &masters.server[4]), "up") == 0);
+    eventually(daemon_logged(&redlockd, "why=noscript"));
+    eventually(daemon_logged(&redlockd, "lacks=DEL hint="));
+    eventually(daemon_logged(&redlockd, "asked=\"EVALSHA\""));
+    ask(&b, "-NOQUORUM job votes=1/5 *", "LOCK job");
+    for (unsigned i = 0; i < 4; i++) { /* each is mended, and used at once */
+        server_kill(&masters.server[i]);
+        server_start(&masters.server[i]);
+    }
+    eventually(masters_up(&b, &masters));
+    eventually(cluster_answers(&masters, "", "KEYS redlock:,try:*") == 5);
+}
+END_TEST
+
+/* A fence near 2^53, of a stranger's or from a backup, on one master. */
+START_TEST(master_with_fences_that_no_clock_explains)
+{
+    begin(3, PATIENT);
+    ck_assert_ptr_nonnull(
+        redis(&masters.server[1], "EVAL %s 0",
+              "for i=0,16383 do redis.call('ZADD','redlock:,fences',9007199254740000,i) end"));
+    for (unsigned i = 0; i < 8; i++) { /* sooner or later that master's answer is needed for a raise */
+        struct grant one = lock(&a, "poisoned wait=10s");
+        ck_assert_int_lt(one.fence, INT64_C(5000000000000000));
+        ask(&a, "+UNLOCKED *", "UNLOCK poisoned");
+    }
+    server_stop(&masters.server[0]); /* now it is */
+    ask(&a, "-*", "LOCK poisoned");
+    server_cont(&masters.server[0]);
+    eventually(strcmp(kv(node_row(&b, &masters.server[1]), "why"), "fence") == 0);
+    eventually(daemon_logged(&redlockd, "why=fence"));
+    redis(&masters.server[1], "DEL redlock:,fences redlock:,group"); /* the way back */
+    eventually(cluster_answers(&masters, "1", "EXISTS redlock:,group") == 3);
+    eventually(strcmp(node_state(&b, &masters.server[0]), "up") == 0);
+    server_stop(&masters.server[0]);
+    lock(&a, "poisoned wait=10s");
+    server_cont(&masters.server[0]);
+}
+END_TEST
+
 /* A server that gives every command the same answer. */
 static void babbler_start(struct server *server, const char *says, size_t len)
 {
@@ -313,6 +374,8 @@ START_TEST(garbage_closes_only_that_connection)
         ck_assert_int_eq(daemon_exit(&redlockd), 0);
         for (unsigned j = 0; j < 2; j++)
             kill(mixed.server[j].pid, SIGKILL);
+        for (unsigned j = 2; j < 5; j++) /* the next daemon has another set of masters */
+            redis(&masters.server[j], "FLUSHALL");
     }
 }
 END_TEST
@@ -329,6 +392,8 @@ static Suite *refusals(void)
     ADD(suite, master_that_may_evict_is_named);
     ADD(suite, master_that_is_busy);
     ADD(suite, master_that_reads_its_data);
+    ADD(suite, master_that_lacks_a_command);
+    ADD(suite, master_with_fences_that_no_clock_explains);
     ADD(suite, garbage_closes_only_that_connection);
     return suite;
 }

@@ -191,10 +191,42 @@ START_TEST(in_the_middle_of_work)
 }
 END_TEST
 
+/* The path of a Unix socket is gone: a reload makes it again, also for clients that connected before. */
+START_TEST(a_socket_whose_path_is_gone)
+{
+    struct client c;
+    begin("");
+    lock(&a, "job ttl=30s");
+    ck_assert_int_eq(unlink(redlockd.path), 0);
+    hup();
+    eventually(daemon_logged(&redlockd, "why=\"its path was gone: made again\""));
+    client_open(&c, &redlockd);
+    ask(&c, "-BUSY job*", "LOCK job");
+    ask(&a, "+UNLOCKED job *", "UNLOCK job");
+    hup();
+    ck_assert_uint_eq(logged("its path was gone"), 1);
+}
+END_TEST
+
+/* A browser or a probe at the wrong port: the log says so. */
+START_TEST(http_to_the_wrong_port)
+{
+    struct client c;
+    begin("");
+    client_open_tcp(&c, &redlockd);
+    client_send(&c, "GET / HTTP/1.1");
+    expect_closed(&c);
+    eventually(daemon_logged(&redlockd, "event=client_foreign"));
+    ck_assert(daemon_logged(&redlockd, "why=\"it speaks HTTP to an address of listen"));
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *all = suite_create("reload");
     ADD(all, what_may_change_does);
+    ADD(all, a_socket_whose_path_is_gone);
+    ADD(all, http_to_the_wrong_port);
     ADD(all, what_cannot_is_named);
     ADD(all, bad_file_changes_nothing);
     ADD(all, log_level);

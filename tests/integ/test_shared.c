@@ -34,7 +34,8 @@ START_TEST(readers_share_it_and_a_writer_is_kept_out)
     ask(&a, "-BUSY doc", "LOCK doc");
     ask(&c, "-BUSY doc", "LOCK doc");
     ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
-    ask(&b, "+UNLOCKED doc *", "UNLOCK doc token=%s", far.token); /* through another daemon */
+    ask(&b, "+UNLOCKED doc *", "UNLOCK doc token=%s", far.token); /* through another daemon ... */
+    await(&c, "!LOST doc token=* reason=gone");                   /* ... whose letter says it */
     ask(&b, "-BUSY doc", "LOCK doc");
     ask(&b, "+UNLOCKED doc *", "UNLOCK doc");
     eventually(cluster_is_free(&masters, "doc"));
@@ -56,6 +57,7 @@ START_TEST(a_readers_token_works_at_every_daemon)
     ask(&c, "+EXTENDED doc *", "EXTEND doc token=%s ttl=60s", lease.token);
     struct grant moved = grant_of(ask(&c, "+LOCKED doc * mode=shared", "RESUME doc token=%s", session.token));
     ck_assert_str_ne(moved.token, session.token);
+    await(&b, "!LOST doc token=* reason=gone");
     ask(&b, "-NOTHELD doc*", "EXTEND doc token=%s", session.token);
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc token=%s", lease.token);

@@ -293,6 +293,32 @@ START_TEST(no_tls_where_tls_is_spoken)
 }
 END_TEST
 
+/* New keys without end, and nobody had to say who it is: the connection ends, and the others are served. */
+START_TEST(new_keys_without_end)
+{
+    begin(NULL, PATIENT);
+    secure_flood(&a, port, certs);
+    expect_closed(&a.client);
+    eventually(daemon_logged(&redlockd, "it sends TLS messages, such as new keys, and no data between them"));
+    lock(&plain, "job");
+}
+END_TEST
+
+/* The daemon waits for the rest of a record without work. */
+START_TEST(a_part_of_a_record)
+{
+    begin(NULL, PATIENT);
+    secure_half(&a, port, certs);
+    expect(&a.client, "sent");
+    ask(&plain, "+PONG*", "PING");
+    long began_ms = daemon_cpu_ms(&redlockd);
+    for (int64_t end_ms = now_ms() + 1000; now_ms() < end_ms;)
+        nap();
+    ck_assert_int_lt(daemon_cpu_ms(&redlockd) - began_ms, 400);
+    lock(&plain, "job");
+}
+END_TEST
+
 /* Begins handshakes from so many addresses and never ends them. Returns after how long all of them were closed. */
 static int64_t half_handshakes_ms(unsigned count, unsigned addresses)
 {
@@ -346,6 +372,29 @@ START_TEST(silent_connections)
 }
 END_TEST
 
+/* Silent connections have every place that there is: clients that shake hands get in, and stay. */
+START_TEST(a_port_that_is_full)
+{
+    static struct client idle[30];
+    static struct secure many[10];
+    begin(NULL, "node_timeout: 250ms\nmin_ttl: 1s\nmax_clients: 20\nmax_clients_per_peer: 20\n");
+    uint16_t plain_port = redlockd.port;
+    redlockd.port = port;
+    for (unsigned i = 0; i < 30; i++)
+        client_open_tcp(&idle[i], &redlockd);
+    redlockd.port = plain_port;
+    for (unsigned i = 0; i < 10; i++) {
+        secure_open(&many[i], port, certs, NULL);
+        ask(&many[i].client, "+PONG*", "PING");
+    }
+    ask(&plain, "+PONG*", "PING");
+    for (unsigned i = 0; i < 10; i++)
+        ask(&many[i].client, "+PONG*", "PING");
+    expect_closed(&idle[0]);
+    ck_assert(daemon_logged(&redlockd, "another client needed its place"));
+}
+END_TEST
+
 /* Many handshakes in a row: the renewals of a lock go on. */
 START_TEST(a_flood_of_handshakes)
 {
@@ -384,8 +433,11 @@ int main(void)
     ADD(suite, a_user_beside_silent_connections);
     ADD(suite, metrics);
     ADD(suite, no_tls_where_tls_is_spoken);
+    ADD(suite, new_keys_without_end);
+    ADD(suite, a_part_of_a_record);
     ADD(suite, half_handshakes);
     ADD(suite, silent_connections);
+    ADD(suite, a_port_that_is_full);
     ADD(suite, a_flood_of_handshakes);
     return harness_main(suite);
 }

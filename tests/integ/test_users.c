@@ -249,6 +249,32 @@ START_TEST(while_a_lock_is_held)
 }
 END_TEST
 
+/* A file that has lost its users opens nothing; users: off does. */
+START_TEST(a_file_without_its_users)
+{
+    char less[4096];
+    users_begin_with_ops(&a, OPS);
+    client_open(&b, &redlockd);
+    ask(&b, "-AUTH job *", "LOCK job");
+    char *whole = keep(file_read(redlockd.config)), *cut = strstr(whole, "users:\n");
+    ck_assert_ptr_nonnull(cut);
+    const char *rest = strchr(strchr(cut, '\n') + 1, '\n') + 1; /* behind the line of ops */
+    snprintf(less, sizeof less, "%.*s%s", (int)(cut - whole), whole, rest);
+    file_write(redlockd.config, less);
+    daemon_signal(&redlockd, SIGHUP);
+    eventually(daemon_logged(&redlockd, "event=reload "));
+    ck_assert(daemon_logged(&redlockd, "why=\"users: missing, so everybody could do everything"));
+    ck_assert(daemon_logged(&redlockd, "errors=1 why=\"nothing was changed\""));
+    ask(&b, "-AUTH job *", "LOCK job");
+    ck_assert_ptr_nonnull(row_with(show(&a, "CONFIG"), "users=ops,"));
+    snprintf(less, sizeof less, "%.*susers: off\n%s", (int)(cut - whole), whole, rest);
+    file_write(redlockd.config, less);
+    daemon_signal(&redlockd, SIGHUP);
+    eventually(daemon_logged(&redlockd, "level=warn event=conf why=\"users: off: "));
+    lock(&b, "job");
+}
+END_TEST
+
 /* More than one turn of the loop looks at: the daemon goes on to answer meanwhile. */
 START_TEST(while_very_many_are_held)
 {
@@ -428,6 +454,7 @@ int main(void)
     ADD(suite, a_stranger_is_closed);
     ADD(suite, no_secret_over_a_network);
     ADD(suite, while_a_lock_is_held);
+    ADD(suite, a_file_without_its_users);
     ADD(suite, while_very_many_are_held);
     ADD(suite, while_one_waits);
     ADD(suite, limits_of_a_user);

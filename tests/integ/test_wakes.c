@@ -104,6 +104,19 @@ START_TEST(a_user_without_the_channel)
 }
 END_TEST
 
+/* The masters have no room for a second connection of the daemon. */
+START_TEST(masters_without_room_for_the_channel)
+{
+    begin("");
+    for (unsigned i = 0; i < 3; i++)
+        redis_typed(&masters.server[i], "CONFIG SET maxclients 1\r\nCLIENT KILL TYPE pubsub");
+    eventually(daemon_logged(&other, "event=wake_refused"));
+    ck_assert(daemon_logged(&other, "raise maxclients there"));
+    eventually(rows_with(show(&b, "NODES"), "wake=down wake_why=maxclients") == 3);
+    ck_assert_uint_eq(rows_with(show(&b, "NODES"), "state=up"), 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wakes");
@@ -111,5 +124,6 @@ int main(void)
     ADD(suite, who_locks_and_cancels_leaves_nothing);
     ADD(suite, a_lost_connection_is_made_anew);
     ADD(suite, a_user_without_the_channel);
+    ADD(suite, masters_without_room_for_the_channel);
     return harness_main(suite);
 }

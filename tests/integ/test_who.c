@@ -203,6 +203,12 @@ START_TEST(it_is_not_allowed)
     struct grant grant = lock(&a, "job");
     ask(&a, "-DENIED job : this redlockd breaks no locks: its configuration would need allow_break: yes",
         "BREAK job");
+    struct command command;
+    command_use(&one);
+    ck_assert_int_eq(RUN(&command, redlock_binary(), "break", "job"), 125);
+    ck_assert_str_eq(errors(&command),
+                     "redlock: job: not allowed: this redlockd breaks no locks: its configuration would "
+                     "need allow_break: yes; see allow_break in redlockd.yaml(5)\n");
     ck_assert_uint_eq(cluster_holds(&masters, "job", grant.token), 3);
 }
 END_TEST
@@ -306,7 +312,9 @@ END_TEST
 START_TEST(readers_of_two_daemons_are_broken)
 {
     begin_two(3, MAY_BREAK);
+    struct client breaker; /* holds nothing, so that no !LOST comes before its answer */
     client_open(&c, &one);
+    client_open(&breaker, &other);
     ask(&a, "+LOCKED job *", "LOCK job mode=shared ttl=5s");
     ask(&b, "+LOCKED job *", "LOCK job mode=shared ttl=5s");
     client_send(&a, "#2 LOCK job mode=shared hold=lease ttl=30s");
@@ -315,7 +323,7 @@ START_TEST(readers_of_two_daemons_are_broken)
     ck_assert_uint_eq(rows_with(who(&b, "job"), "mode=shared daemon="), 2);
     client_send(&c, "LOCK job wait=60s");
     eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 1);
-    ask(&b, "+BROKEN job *others=1 confirmed=3/3", "BREAK job");
+    ask(&breaker, "+BROKEN job *others=1 confirmed=3/3", "BREAK job");
     await(&a, "!LOST job token=* reason=gone");
     await(&b, "!LOST job token=* reason=gone");
     expect(&c, "+LOCKED job *");

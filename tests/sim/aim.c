@@ -73,7 +73,7 @@ static void aim_fences(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     }
     if (mutant == MUTANT_QUARANTINED_FENCES || mutant == MUTANT_QUARANTINED_VOTES)
         restarts(swarm, 200);
-    if (mutant != MUTANT_NO_LEAD_CAP)
+    if (mutant != MUTANT_NO_LEAD_CAP && mutant != MUTANT_WALL_TRUSTED)
         return;
     /* Clocks that step within their window drag each other on, until all masters forget. */
     plan->param[P_MAX_TTL] = 2000;
@@ -83,6 +83,10 @@ static void aim_fences(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     swarm->rate[FAULT_RESET] = 0;
     swarm->rate[FAULT_WALL] = 2000;
     swarm->blackouts = 120;
+    if (mutant != MUTANT_WALL_TRUSTED)
+        return;
+    swarm->rate[FAULT_WRONG] = 100;
+    swarm->longest_ms[FAULT_WRONG] = 1;
 }
 
 static void aim_extends(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
@@ -99,7 +103,7 @@ static void aim_extends(struct sim_plan *plan, struct swarm *swarm, enum mutant 
         plan->param[P_MAX_TTL] = 2000;
         plan->param[P_MIN_TTL] = 200;
         plan->param[P_DAEMONS] = 4;
-        plan->param[P_NAMES] = SIM_NAMES;
+        plan->param[P_NAMES] = SIM_SLOTTED;
         plan->param[P_TAIL_PPM] = 0;
         swarm->clients = 8;
         swarm->lease_pct = swarm->via_pct = 0;
@@ -110,6 +114,8 @@ static void aim_extends(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     if (mutant == MUTANT_EXTEND_NO_VALIDITY) {
         plan->param[P_NODE_TIMEOUT] = 50;
         plan->param[P_MIN_TTL] = 100;
+        plan->param[P_DELAY] = 15000;
+        plan->param[P_NAMES] = SIM_SLOTTED;
         swarm->rate[FAULT_PAUSE] = 500;
         swarm->longest_ms[FAULT_PAUSE] = 6000;
     }
@@ -142,13 +148,17 @@ static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant
         plan->param[P_MIN_TTL] = 500;
         swarm->rate[FAULT_RESET] = 4000;
         break;
+    case MUTANT_UNGUARDED_NO_KILL:
+        strays(plan, swarm);
+        plan->param[P_UNGUARDED] = 1;
+        break;
     case MUTANT_NO_KILL_VOTES:
         strays(plan, swarm);
         plan->param[P_NO_KILL] = 7;
         break;
     case MUTANT_UNDO_BY_RECORD: /* two flushed masters, and a silent third */
         plan->param[P_CLASS] = CLASS_MEMORY;
-        plan->param[P_NAMES] = SIM_NAMES;
+        plan->param[P_NAMES] = SIM_SLOTTED;
         plan->param[P_MAX_TTL] = 2000;
         plan->param[P_MIN_TTL] = 800;
         masters(plan, 3);
@@ -157,7 +167,7 @@ static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant
         swarm->extend_pct = 100;
         swarm->long_keep_pct = 80;
         swarm->via_pct = 0;
-        swarm->rate[FAULT_FLUSH] = 150;
+        swarm->rate[FAULT_FLUSH] = 400;
         swarm->rate[FAULT_HANG] = 800;
         swarm->rate[FAULT_RESET] = 300;
         swarm->longest_ms[FAULT_FLUSH] = swarm->longest_ms[FAULT_RESET] = 1;
@@ -177,9 +187,14 @@ static void aim_heals(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     swarm->long_keep_pct = 60;
     restarts(swarm, 60);
     switch (mutant) {
-    case MUTANT_HEAL_ACKNOWLEDGED: /* the lock is given back through another daemon, between two renewals */
-        swarm->via_pct = 90;
-        swarm->long_keep_pct = 30;
+    case MUTANT_HEAL_ACKNOWLEDGED: /* the lock goes to another daemon while an EXTEND is under way */
+        swarm->via_pct = swarm->resume_pct = swarm->extend_pct = 90;
+        swarm->long_keep_pct = 0;
+        swarm->keep_ms = 100;
+        plan->param[P_JITTER] = 15000;
+        plan->param[P_NODE_TIMEOUT] = 50;
+        plan->param[P_MIN_TTL] = 1000;
+        masters(plan, 5);
         break;
     case MUTANT_HEAL_BY_PX: /* a heal that hangs on its way until its lock is over */
         swarm->rate[FAULT_SLOW_UP] = 200;
@@ -214,6 +229,18 @@ static void aim_resumes(struct sim_plan *plan, struct swarm *swarm, enum mutant 
 
 static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
+    if (mutant == MUTANT_SET_IGNORED) {
+        plan->param[P_CLASS] = CLASS_DISAGREE;
+        plan->param[P_MAX_TTL] = 2000;
+        swarm_class(plan, swarm, CLASS_DISAGREE);
+        masters(plan, 3);
+        plan->param[P_ODD_MASTERS] = plan->param[P_ODD_MAX_TTL] = 0;
+        plan->param[P_ODD_FIRST] = 2;
+        plan->param[P_ODD_LATE] = 2000;
+        plan->param[P_NAMES] = 1;
+        swarm->long_keep_pct = 80;
+        return;
+    }
     if (mutant == MUTANT_DISAGREEMENT_EACH) {
         plan->param[P_CLASS] = CLASS_DISAGREE;
         plan->param[P_MAX_TTL] = 2000;
@@ -244,6 +271,27 @@ static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     plan->param[P_MAX_TTL] = 2900;
     plan->param[P_UPTIME] = 1900;
     swarm->think_ms = 5;
+}
+
+/* Daemons that pause for long, or masters that cannot be probed. */
+static void aim_probes(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    plan->param[P_NODE_TIMEOUT] = 50;
+    swarm->remote_pct = 100;
+    if (mutant ==
+        MUTANT_FRESHNESS_IGNORED) { /* daemons are paused while they ask, and the TTLs outlast that */
+        plan->param[P_MIN_TTL] = plan->param[P_MAX_TTL] = 9000;
+        plan->param[P_NAMES] = SIM_SLOTTED;
+        plan->param[P_DELAY] = 15000;
+        swarm->clients = 1;
+        swarm->rate[FAULT_PAUSE] = 100;
+        swarm->longest_ms[FAULT_PAUSE] = 9000;
+        return;
+    }
+    swarm->rate[FAULT_LACKS] = 200;
+    swarm->longest_ms[FAULT_LACKS] = 20000;
 }
 
 static void aim_others(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
@@ -286,8 +334,8 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     swarm->rate[FAULT_STALL] = 100;
     swarm->longest_ms[FAULT_STALL] = 2000;
     if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted meanwhile */
-        swarm->longest_ms[FAULT_STALL] = 1000;
-        swarm->rate[FAULT_STALL] = 300;
+        swarm->longest_ms[FAULT_STALL] = 2000;
+        swarm->rate[FAULT_STALL] = 600;
         swarm->rate[FAULT_CRASH_KEEP] = 400;
         swarm->longest_ms[FAULT_CRASH_KEEP] = 100;
         masters(plan, 1);
@@ -306,6 +354,25 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     }
 }
 
+/* Masters' clocks that are set back. */
+static void aim_backs(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    plan->param[P_CLASS] = CLASS_CLOCK;
+    swarm->long_keep_pct = 60;
+    swarm->rate[FAULT_JUMP] = 300;
+    swarm->longest_ms[FAULT_JUMP] = 1;
+    if (mutant != MUTANT_LONG_KEYS_STAY)
+        return;
+    plan->param[P_MAX_TTL] = 2000;
+    plan->param[P_MIN_TTL] = 1000;
+    swarm->rate[FAULT_JUMP] = 0;
+    swarm->rate[FAULT_SET] = 300;
+    swarm->longest_ms[FAULT_SET] = 2000;
+    swarm->abandon_pct = 50;
+}
+
 /* Only the time that passes shows them: sections are long, and retries come soon. */
 static void aim_wakes(struct sim_plan *plan, struct swarm *swarm)
 {
@@ -313,6 +380,14 @@ static void aim_wakes(struct sim_plan *plan, struct swarm *swarm)
     plan->param[P_DEAF] = DEAF_NONE;
     swarm_class(plan, swarm, CLASS_TURNS);
     plan->param[P_RETRY_MAX] = plan->param[P_RETRY_MIN] + 10;
+}
+
+/* Locks that are given back through other daemons while clients wait at the holder's. */
+static void aim_letters(struct sim_plan *plan, struct swarm *swarm)
+{
+    aim_wakes(plan, swarm);
+    swarm->via_pct = 40;
+    swarm->clients = 2;
 }
 
 /* Locks that outlive their record: extended through another daemon. Messages are much faster than retries. */
@@ -324,6 +399,7 @@ static void aim_passes(struct sim_plan *plan, struct swarm *swarm)
     plan->param[P_RETRY_MIN] = 40;
     plan->param[P_RETRY_MAX] = 60;
     swarm->remote_pct = 50;
+    swarm->lease_pct = swarm->extend_pct = swarm->via_pct = 80;
     swarm_calm(plan, swarm);
 }
 
@@ -459,6 +535,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RELEASE_ONLY_GRANTED:
     case MUTANT_DELETE_AT_DEADLINE:
     case MUTANT_NO_KILL:
+    case MUTANT_UNGUARDED_NO_KILL:
     case MUTANT_KILL_ONCE:
     case MUTANT_NO_KILL_VOTES:
     case MUTANT_UNDO_FROM_T0:
@@ -482,9 +559,12 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_QUARANTINE_SOONER:
     case MUTANT_BEHIND_TWICE:
     case MUTANT_UNTIL_WITHOUT_BEHIND: aim_stalls(plan, swarm, mutant); return;
+    case MUTANT_LONG_KEYS_STAY:
+    case MUTANT_EXTEND_CUTS_NOT: aim_backs(plan, swarm, mutant); return;
     case MUTANT_UPTIME_WITHOUT_MARGIN:
     case MUTANT_FROM_IGNORED:
     case MUTANT_ABSENT_MARKER_KNOWN:
+    case MUTANT_SET_IGNORED:
     case MUTANT_DISAGREEMENT_EACH: aim_markers(plan, swarm, mutant); return;
     case MUTANT_SECRET_TOLD:
     case MUTANT_RESET_HANDS_ON:
@@ -511,6 +591,14 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_DOWN_KEEPS_TOKEN:
     case MUTANT_DOWN_ONCE: aim_downs(plan, swarm, mutant); return;
     case MUTANT_PASS_BLIND: aim_passes(plan, swarm); return;
+    case MUTANT_NO_LETTER:
+    case MUTANT_LETTER_IGNORED: aim_letters(plan, swarm); return;
+    case MUTANT_LETTER_HANDS_ON:
+        aim_hands(plan, swarm, mutant);
+        plan->param[P_DEAF] = DEAF_NONE;
+        swarm->rate[FAULT_BREAK] = 3000;
+        swarm->longest_ms[FAULT_BREAK] = 1;
+        return;
     case MUTANT_WOKEN_SILENT:
     case MUTANT_PASS_FORGOTTEN:
     case MUTANT_ENQUEUE_SILENT:
@@ -519,12 +607,26 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_LIST_SET_SOME:
     case MUTANT_LIST_RELEASE_ONE:
     case MUTANT_LIST_OVERTAKES:
+    case MUTANT_LIST_FREEZES:
     case MUTANT_LIST_UNCHANGED: swarm_lists(plan, swarm); return;
     case MUTANT_SLOT_BY_LOOK:
     case MUTANT_SLOT_BEYOND:
     case MUTANT_SLOT_OF_ANOTHER:
     case MUTANT_SLOT_TOLD_LOST:
     case MUTANT_LOOK_FOR_EVER: aim_slots(plan, swarm, mutant); return;
+    case MUTANT_SCORE_ADOPTED:
+        swarm_calm(plan, swarm);
+        masters(plan, 3);
+        swarm->rate[FAULT_SCORES] = 200;
+        swarm->rate[FAULT_RESET] = 300;
+        swarm->longest_ms[FAULT_SCORES] = 1;
+        return;
+    case MUTANT_PEER_UNLIMITED: swarm_flood(plan, swarm, FLOOD_ONE); return;
+    case MUTANT_PLACES_UNCOUNTED: swarm_flood(plan, swarm, FLOOD_ALL); return;
+    case MUTANT_LETTERS_UNBOUND: swarm_flood(plan, swarm, FLOOD_LETTERS); return;
+    case MUTANT_WALL_TRUSTED: aim_fences(plan, swarm, mutant); return;
+    case MUTANT_PROBE_ERROR_GOOD:
+    case MUTANT_FRESHNESS_IGNORED: aim_probes(plan, swarm, mutant); return;
     case MUTANT_FANOUT_COUNTS_HEAL:
         plan->param[P_FANOUT] = FANOUT_QUORUM;
         masters(plan, 5);

@@ -52,6 +52,9 @@ static void clocks(struct sim_plan *plan, struct swarm *swarm)
         swarm->rate[FAULT_JUMP] = 0;
     if (what == STALLS || what == BOTH)
         stalls(plan, swarm);
+    if (what != DRIFTS && drawn(plan, 14, 0, 2) == 0)
+        swarm->rate[FAULT_SET] = drawn(plan, 15, 5, 100);
+    swarm->longest_ms[FAULT_SET] = 2 * plan->param[P_MAX_TTL];
     if (what == DRIFTS)
         drifts(plan, swarm);
 }
@@ -66,6 +69,17 @@ static void rolling(struct sim_plan *plan, struct swarm *swarm)
     swarm->long_keep_pct = 60;
     swarm->resume_pct = 0;
     swarm->via_pct = 0;
+}
+
+/* As many masters, but others: the odd daemon has the first of them nowhere, and others behind the last. It comes when
+ * the masters know the set; nobody can tell two sets apart whose common masters forgot it. */
+static void other_masters(struct sim_plan *plan)
+{
+    int64_t *p = plan->param;
+    p[P_MASTERS] = drawn(plan, 7, 0, 1) ? 3 : 5;
+    p[P_ODD_MASTERS] = p[P_ODD_MAX_TTL] = 0;
+    p[P_ODD_FIRST] = drawn(plan, 8, 1, 2);
+    p[P_ODD_LATE] = drawn(plan, 10, 0, 1) ? 0 : drawn(plan, 9, 2000, p[P_HEAL] / 2);
 }
 
 static void disagree(struct sim_plan *plan, struct swarm *swarm)
@@ -84,6 +98,8 @@ static void disagree(struct sim_plan *plan, struct swarm *swarm)
         p[P_ODD_MAX_TTL] = p[P_MAX_TTL] + (drawn(plan, 1, 0, 1) ? 1 : 3000);
     }
     p[P_ODD_LATE] = drawn(plan, 2, 0, 2) == 0 ? 0 : drawn(plan, 3, 1000, p[P_HEAL] / 2);
+    if (drawn(plan, 6, 0, 2) == 0)
+        other_masters(plan);
     swarm->rate[FAULT_CRASH_DAEMON] = drawn(plan, 4, 0, 1) * drawn(plan, 5, 10, 100);
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
 }
@@ -99,6 +115,11 @@ static void turns(struct sim_plan *plan, struct swarm *swarm)
     swarm->keep_ms = drawn(plan, 3, 0, 100);
     swarm->wait_pct = 100;
     swarm->lease_pct = swarm->extend_pct = swarm->via_pct = swarm->resume_pct = 0;
+    if (drawn(plan, 4, 0, 2) == 0) { /* locks are given back through other daemons, or taken along to them */
+        swarm->via_pct = drawn(plan, 5, 5, 40);
+        swarm->resume_pct = drawn(plan, 6, 0, 1) * drawn(plan, 7, 5, 40);
+        swarm->rate[FAULT_BREAK] = drawn(plan, 8, 0, 1) * drawn(plan, 9, 5, 100);
+    }
 }
 
 static void split(struct sim_plan *plan, struct swarm *swarm)
@@ -124,12 +145,15 @@ static void modes(struct sim_plan *plan, struct swarm *swarm)
     swarm->lease_pct = drawn(plan, 3, 0, 2) * 20;
 }
 
-/* Lists of two to four names that overlap, beside locks of the same names; every other world has faults. */
+/* Lists of two to four names that overlap, or of any of 16, beside locks of the same names; every other world has faults. */
 void swarm_lists(struct sim_plan *plan, struct swarm *swarm)
 {
-    if (drawn(plan, 0, 0, 1) == 0)
+    if (drawn(plan, 0, 0, 1) == 0) {
         swarm_calm(plan, swarm);
-    plan->param[P_NAMES] = drawn(plan, 1, 2, 5);
+        plan->param[P_CALM] = CALM_LISTS;
+        swarm->long_keep_pct = drawn(plan, 6, 0, 3) * 10;
+    }
+    plan->param[P_NAMES] = drawn(plan, 7, 0, 3) == 0 ? SIM_NAMES : drawn(plan, 1, 2, 5);
     swarm->clients = drawn(plan, 2, 2, 8);
     swarm->think_ms = drawn(plan, 3, 0, 50);
     swarm->keep_ms = drawn(plan, 4, 0, 150);
@@ -151,13 +175,38 @@ void swarm_hands(struct sim_plan *plan, struct swarm *swarm)
     swarm->lease_pct = drawn(plan, 48, 0, 1) * 10;
 }
 
+/* Masters take time for each command there: see sim_flood.c. */
+void swarm_flood(struct sim_plan *plan, struct swarm *swarm, enum flood flood)
+{
+    int64_t *p = plan->param;
+    swarm_calm(plan, swarm);
+    p[P_FLOOD] = flood;
+    p[P_DEAF] = DEAF_NONE;
+    p[P_FANOUT] = FANOUT_ALL;
+    p[P_NODE_TIMEOUT] = 50;
+    p[P_MIN_TTL] = 1000;
+    p[P_DAEMONS] = drawn(plan, 80, 0, 1) ? 1 : 3;
+    p[P_NAMES] = drawn(plan, 81, 1, 4);
+    p[P_SLOTS] = p[P_SLOTTED] = 0;
+    swarm->clients = flood == FLOOD_ALL ? SIM_CLIENTS / 4 : drawn(plan, 82, 2, 4);
+    swarm->long_keep_pct = 40;
+    swarm->abandon_pct = swarm->via_pct = swarm->resume_pct = swarm->extend_pct = swarm->down_pct = 0;
+    if (flood == FLOOD_LETTERS) {
+        swarm->rate[FAULT_FORGE] = 300;
+        swarm->longest_ms[FAULT_FORGE] = 3000;
+    } else {
+        swarm->rate[FAULT_FLOOD] = 500;
+        swarm->longest_ms[FAULT_FLOOD] = 1;
+    }
+}
+
 void swarm_slots(struct sim_plan *plan, struct swarm *swarm)
 {
     int64_t *p = plan->param;
     turns(plan, swarm);
     p[P_SLOTS] = drawn(plan, 60, 1, SIM_SLOTS);
     p[P_NAMES] = 1;
-    p[P_CALM] = 1;
+    p[P_CALM] = CALM_TURNS;
 }
 
 /* Few names, and more clients than slots. */
@@ -233,6 +282,6 @@ void plan_class(struct sim_plan *plan)
     if (plan->param[P_CLASS] == CLASS_ROLLING)
         restarts(plan, max_ttl_ms * 11 / 30 + 6 * plan->param[P_NODE_TIMEOUT]);
     /* Between two restarts every lock that the restarted master forgot ends. */
-    if (plan->param[P_CLASS] == CLASS_DISAGREE)
+    if (plan->param[P_CLASS] == CLASS_DISAGREE && plan->param[P_ODD_FIRST] == 0)
         restarts(plan, max_ttl_ms + 3000);
 }

@@ -95,7 +95,7 @@ static void fault_rubbish(struct sim_world *w, struct sim_master *m, enum rubbis
     group->group.from_ms = now_ms;
 }
 
-static void fault_master(struct sim_world *w, const struct sim_record *fault, int64_t end_us)
+static void fault_master(struct sim_world *w, const struct sim_record *fault, uint32_t index, int64_t end_us)
 {
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
     switch ((enum fault_kind)fault->field[F_KIND]) {
@@ -104,6 +104,14 @@ static void fault_master(struct sim_world *w, const struct sim_record *fault, in
     case FAULT_ERROR:
         m->error = (enum vote_error)fault->field[F_ARG];
         later(&m->error_until_us, end_us);
+        break;
+    case FAULT_SCORES:
+        for (unsigned i = 0; i < m->store.buckets; i++)
+            m->store.score[i] = FENCE_MAX - (uint64_t)fault->field[F_ARG];
+        break;
+    case FAULT_LACKS:
+        m->lacks = (enum lack)fault->field[F_ARG];
+        later(&m->lacks_until_us, end_us);
         break;
     case FAULT_ZADD_ERROR: later(&m->zadd_error_until_us, end_us); break;
     case FAULT_REPLICA:
@@ -117,9 +125,12 @@ static void fault_master(struct sim_world *w, const struct sim_record *fault, in
         master_restore(m, SNAPSHOTS);
         master_forgets(w, m, false);
         break;
+    case FAULT_SET: m->set_far = true; /* fall through */
     case FAULT_JUMP: fault_jump(w, m, fault->field[F_ARG]); break;
     case FAULT_DRIFT: fault_drift(w, m, fault, end_us); break;
     case FAULT_RUBBISH: fault_rubbish(w, m, (enum rubbish)fault->field[F_ARG]); break;
+    case FAULT_FORGE: forge_letter(w, index); break;
+    case FAULT_BREAK: break_lock(w, (unsigned)fault->field[F_ARG] % w->keys); break;
     default: master_crash(w, m, fault);
     }
 }
@@ -184,6 +195,10 @@ static void fault_daemon(struct sim_world *w, const struct sim_record *fault, in
         daemon_step(w, d, &drain);
         daemon_drained(w, d);
         return;
+    case FAULT_RELOAD:
+        if (awake)
+            rights_reload(w, d, (uint32_t)fault->field[F_ARG]);
+        return;
     default: d->wall_us = fault->field[F_ARG] * 1000;
     }
 }
@@ -204,6 +219,8 @@ void fault_end(struct sim_world *w, const struct sim_record *fault)
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
     if (fault->field[F_KIND] == FAULT_DRIFT)
         drift_ends(w, m);
+    else if (fault->field[F_KIND] == FAULT_SET)
+        fault_jump(w, m, -fault->field[F_ARG]);
     else
         rubbish_delete(w, m);
 }
@@ -215,14 +232,19 @@ void fault_begin(struct sim_world *w, const struct sim_record *fault, uint32_t i
     enum fault_target target = fault_target((enum fault_kind)field[F_KIND]);
     trace_add(w, TRACE_FAULT, fault->id, (uint64_t)field[F_KIND], (uint64_t)field[F_TARGET],
               (uint64_t)field[F_OTHER], (uint64_t)field[F_FOR], (uint64_t)field[F_ARG], 0);
-    if (field[F_KIND] == FAULT_RUBBISH || field[F_KIND] == FAULT_DRIFT)
+    bool ahead = field[F_KIND] == FAULT_SET && field[F_ARG] > 0;
+    if (field[F_KIND] == FAULT_RUBBISH || field[F_KIND] == FAULT_DRIFT || ahead)
         queue_push(w, end_us, ITEM_FAULT, 0, index, 1);
     if (target == TARGET_LINK)
         fault_link(w, fault, end_us);
     else if (target == TARGET_MASTER)
-        fault_master(w, fault, end_us);
+        fault_master(w, fault, index, end_us);
     else if (target == TARGET_DAEMON)
         fault_daemon(w, fault, end_us);
+    else if (field[F_KIND] == FAULT_FLOOD && (unsigned)field[F_TARGET] < w->plan->clients)
+        flood_begin(w, &w->client[field[F_TARGET]], field[F_ARG]);
+    else if (field[F_KIND] == FAULT_DENY && (unsigned)field[F_TARGET] < w->plan->clients)
+        rights_deny(w, &w->client[field[F_TARGET]], (enum denied)field[F_ARG]);
     else if ((unsigned)field[F_TARGET] < w->plan->clients)
         later(&w->client[field[F_TARGET]].paused_until_us, end_us);
 }

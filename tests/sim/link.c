@@ -103,6 +103,8 @@ static int64_t link_due_up(struct sim_world *w, uint32_t index, const struct sim
         int64_t order_us = chance_below(w->seed, index, (uint64_t)m->hung_until_us, CHANCE_WAKE, 300);
         conn->not_before_us = m->hung_until_us + 1 + order_us;
     }
+    if (due_us < flood_due_us(w, m, msg))
+        due_us = flood_due_us(w, m, msg);
     return due_us < conn->not_before_us ? conn->not_before_us : due_us;
 }
 
@@ -142,6 +144,8 @@ void link_arrive(struct sim_world *w, uint32_t index, int direction)
     bool conn_is_ear = conn->ear;
     if (due_us == NEVER)
         return;
+    if (direction == UP)
+        flood_served(w, &w->master[conn->master], &msg);
     if (direction == UP)
         master_receive(w, &w->master[conn->master], &msg);
     else if (conn_is_ear)

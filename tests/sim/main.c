@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/sim/hours.h"
 #include "tests/sim/sim.h"
 
 enum { LAST_LINES = 60, MUTANT_SEEDS = 200, TWICE_EVERY = 16 };
@@ -61,6 +62,7 @@ static void report(const struct sim_world *w, const struct sim_plan *plan)
 struct tally {
     uint64_t runs, items, grants, handed, joined, requests;
     double simulated_s;
+    struct hours hours;
 };
 
 static bool same_twice(struct sim_world *w, const struct sim_plan *plan)
@@ -113,6 +115,7 @@ static int run_seeds(const struct options *options, uint64_t first, uint64_t ste
         tally->joined += w->oracle.joined;
         tally->requests += w->oracle.requests;
         tally->simulated_s += (double)w->now_us / 1e6;
+        hours_add(&tally->hours, w, plan);
         w->oracle.grants = w->oracle.handed = w->oracle.joined = w->oracle.requests = 0;
         if (failed == 0 && i % TWICE_EVERY == 0 && !options->trace && !same_twice(w, plan))
             failed = 12;
@@ -133,6 +136,7 @@ static void tally_add(struct tally *all, const struct tally *one)
     all->joined += one->joined;
     all->requests += one->requests;
     all->simulated_s += one->simulated_s;
+    hours_merge(&all->hours, &one->hours);
 }
 
 static int run_forked(const struct options *options, struct tally *all)
@@ -167,6 +171,7 @@ static int run_jobs(const struct options *options)
     struct tally all = {0};
     int failed = options->jobs == 1 ? run_seeds(options, 0, 1, &all) : run_forked(options, &all);
     double took_s = now_s() - begin_s;
+    hours_print(&all.hours, stdout);
     printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants (%" PRIu64
            " handed on, %" PRIu64 " joined), %" PRIu64 " happenings in %.1f s: %.0f x real time%s\n",
            all.runs, all.simulated_s / 3600, all.requests, all.grants, all.handed, all.joined, all.items,

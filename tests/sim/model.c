@@ -1,6 +1,7 @@
 #include "tests/sim/model.h"
 
 #include "daemon/coordinator/base/quorum.h"
+#include "daemon/coordinator/base/token.h"
 #include "proto/slot.h"
 
 struct model model;
@@ -74,9 +75,18 @@ void scripts_load(void)
     }
 }
 
+/* The third is another library's, and the fourth a mark. */
 static void token_fill(struct token *token, uint32_t tok)
 {
     memset(token->bytes, (int)tok, sizeof(token->bytes));
+    const struct token maker = *token;
+    if (tok != 3)
+        token_make(token, &maker, tok == 4 ? TOKEN_MARK : TOKEN_EXCLUSIVE, 0, maker.bytes + TOKEN_ID_BYTES);
+}
+
+bool model_made(uint32_t tok)
+{
+    return tok < 3;
 }
 
 void model_ids(struct store_command *command)
@@ -120,6 +130,7 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .group = what->group,
                               .waited_ms = what->waited_ms,
                               .slots = what->slots,
+                              .most_ms = what->most_ms,
                               .stays = what->stays,
                               .shared = what->shared};
     char *text = command.name.text;
@@ -149,10 +160,17 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
     resp_vote(command.verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
 }
 
-static bool same_slots(const struct slots_seen *real, const struct slots_seen *modelled)
+static bool same_slots(const struct slots_seen *real, const struct slots_seen *modelled, int64_t off_ms)
 {
-    return real->slots == modelled->slots && real->heard == modelled->heard &&
-           memcmp(real->taken, modelled->taken, sizeof(real->taken)) == 0;
+    int64_t apart = (int64_t)real->longest_ms - (int64_t)modelled->longest_ms;
+    return apart >= -off_ms && apart <= off_ms && real->slots == modelled->slots &&
+           real->heard == modelled->heard && memcmp(real->taken, modelled->taken, sizeof(real->taken)) == 0;
+}
+
+static bool is_near_back(int64_t real_ms, int64_t modelled_ms, int64_t off_ms)
+{
+    int64_t apart_ms = real_ms - modelled_ms;
+    return (real_ms != 0) == (modelled_ms != 0) && apart_ms >= -off_ms && apart_ms <= off_ms;
 }
 
 static bool same(enum command_verb verb, const struct vote *real, const struct vote *modelled, int64_t off_ms)
@@ -165,9 +183,11 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     if (real->kind == VOTE_GROUP)
         return real->group.masters == modelled->group.masters &&
                real->group.max_ttl_ms == modelled->group.max_ttl_ms &&
-               real->group.from_ms == modelled->group.from_ms &&
+               real->group.from_ms == modelled->group.from_ms && real->group.set == modelled->group.set &&
+               strcmp(real->group.why, modelled->group.why) == 0 &&
+               is_near_back(real->group.back_ms, modelled->group.back_ms, off_ms) &&
                memcmp(real->group.run_id, modelled->group.run_id, RUN_ID_HEX) == 0;
-    if (real->kind == VOTE_LOOKED && !same_slots(&real->seen, &modelled->seen))
+    if (real->kind == VOTE_LOOKED && !same_slots(&real->seen, &modelled->seen, off_ms))
         return false;
     token_fill(&token, (uint32_t)modelled->number);
     if (real->kind == VOTE_TOKEN && modelled->number == 0)
@@ -185,7 +205,7 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     bool time = verb == COMMAND_EXTEND || verb == COMMAND_DOWN || verb == COMMAND_SETTLE ||
                 verb == COMMAND_CHECK || verb == COMMAND_TIME || verb == COMMAND_ENQUEUE ||
                 verb == COMMAND_LOOK || verb == COMMAND_PASS || verb == COMMAND_ALONG ||
-                verb == COMMAND_RELEASE;
+                verb == COMMAND_RELEASE || verb == COMMAND_CUT;
     return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
 }
 

@@ -36,6 +36,8 @@ void oracle_begin(struct sim_world *w)
     memset(o->alone, 0, sizeof(o->alone));
     memset(o->fences, 0, sizeof(o->fences));
     memset(o->last_set, 0, sizeof(o->last_set));
+    memset(o->asked_tok, 0, sizeof(o->asked_tok));
+    memset(o->refused_us, 0, sizeof(o->refused_us));
     memset(o->fence_next, 0, sizeof(o->fence_next));
     memset(o->outstandings, 0, sizeof(o->outstandings));
     memset(o->served_us, 0, sizeof(o->served_us));
@@ -61,7 +63,7 @@ uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned nam
             continue;
         assert(o->toks < TOK_TABLE / 2);
         o->tok = grow(o->tok, &o->tok_capacity, o->toks, sizeof(*o->tok));
-        o->tok[o->toks] = (struct sim_tok){.token = *token, .name = (uint8_t)name, .daemon = SIM_DAEMONS};
+        o->tok[o->toks] = (struct sim_tok){.token = *token, .name = name, .daemon = SIM_DAEMONS};
         o->tok_table[at] = o->toks;
         return o->toks++;
     }
@@ -87,7 +89,7 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
     struct sim_oracle *o = &w->oracle;
     o->asked = grow(o->asked, &o->ask_capacity, o->asks, sizeof(*o->asked));
     o->asked[o->asks] = (struct sim_asked){.verb = (uint8_t)verb,
-                                           .name = (uint8_t)name,
+                                           .name = name,
                                            .session = session,
                                            .daemon = o->session[session].daemon,
                                            .incarnation = o->session[session].incarnation};
@@ -177,7 +179,7 @@ static unsigned masters_open(const struct sim_world *w, uint32_t tok, int64_t un
     const struct sim_daemon *d = &w->daemon[w->oracle.tok[tok].daemon];
     unsigned open = 0;
     *unseen = 0;
-    for (unsigned m = 0; m < d->masters; m++) {
+    for (unsigned m = d->first; m < d->masters; m++) {
         enum cover cover = holder_covered(w, d, &w->master[m], tok, until_us);
         bool given = (masters & (1u << m)) != 0;
         bool asked = w->plan->param[P_FANOUT] == FANOUT_ALL || (w->oracle.tok[tok].sent & (1u << m)) != 0;
@@ -206,7 +208,7 @@ void oracle_covers(struct sim_world *w, unsigned name)
         struct sim_tok *t = &o->tok[tok];
         const struct sim_daemon *d = &w->daemon[t->daemon];
         int64_t until_us = oracle_believes_us(w, t);
-        if (until_us <= w->now_us)
+        if (until_us <= w->now_us || t->broken)
             continue;
         unsigned unseen, open = masters_open(w, tok, until_us, UINT16_MAX, &unseen);
         t->excused = t->excused || open + unseen >= d->quorum;

@@ -62,7 +62,8 @@ struct sim_tok_master {
 /* A token and its true state. Index 0 is no token. RESUME makes a new token of the same family. */
 struct sim_tok {
     struct token token;
-    uint8_t name, daemon;
+    uint32_t name;
+    uint8_t daemon;
     uint32_t parent, root;     /* RESUME: the token that it replaced, and the family's first; 0: itself */
     uint32_t secret;           /* the token that its key has instead, until it is settled; 0: none */
     uint32_t told;             /* a secret: the token that was told last instead of it; 0: none */
@@ -73,6 +74,8 @@ struct sim_tok {
     int64_t set_us;            /* its SET was sent */
     bool granted;              /* +LOCKED was said */
     bool excused;              /* masters forgot it unseen: the name may be granted to others too */
+    bool broken;               /* BREAK deleted its key ... */
+    uint16_t lettered;         /* ... and its daemon has heard so from these masters */
     bool given_up; /* a client with the right to do so asked for its release, or its session ended */
     bool released; /* its daemon sent a release */
     bool lease, shared;
@@ -95,6 +98,7 @@ struct sim_tok {
     uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
+    int64_t deleted_us; /* a release, of any daemon, first deleted a key of it; 0: none did */
     int64_t renewed_us; /* the first time it was renewed; 0: not yet */
     bool outlived;      /* a master crashed while it was held ... */
     bool thin;          /* ... and the first time fewer than Q others had its key */
@@ -105,13 +109,15 @@ struct sim_tok {
     int64_t heard_ms;   /* until= as its daemon told it */
     uint8_t teller;     /* the daemon that told it last ... */
     uint32_t told_on;   /* ... and its session */
-    int64_t lag_us;     /* part of until_us, since its host's clock stood still and nobody there knows */
+    int64_t asked_us;   /* it was renewed so many times since */
+    uint16_t asks;
+    int64_t lag_us; /* part of until_us, since its host's clock stood still and nobody there knows */
 };
 
 /* The masters that stored a fence that one daemon proposed. */
 struct sim_fence_acks {
     uint32_t bucket;
-    uint8_t name;
+    uint32_t name;
     int64_t sent_us;
     uint64_t number;
     uint16_t valid;
@@ -145,8 +151,10 @@ struct sim_session {
 };
 
 struct sim_asked { /* a request */
-    uint8_t verb, daemon, name;
+    uint8_t verb, daemon;
+    uint32_t name;
     bool reentry, down, up, answered, cancelled, undelivered, lease, shared;
+    bool unaware; /* its daemon could not know that its lock was given back elsewhere */
     uint32_t session, tok, incarnation;
     uint32_t from; /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
@@ -164,7 +172,10 @@ struct sim_oracle {
     unsigned holders[SIM_KEYS];
     uint64_t fence[SIM_KEYS], alone[SIM_KEYS]; /* the highest, and the highest of an exclusive lock */
     uint32_t fence_tok[SIM_KEYS], alone_tok[SIM_KEYS];
-    uint32_t last_set[SIM_DAEMONS][SIM_KEYS]; /* the token of a daemon's last SET */
+    uint32_t last_set[SIM_DAEMONS][SIM_KEYS];  /* the token of a daemon's last SET */
+    uint32_t asked_tok[SIM_DAEMONS][SIM_KEYS]; /* ... also of a list that has the name */
+    int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
+    uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
@@ -204,7 +215,10 @@ struct sim_msg;
 struct sim_conn;
 struct sim_master;
 struct sim_daemon;
+struct sim_node;
 struct action;
+struct reply;
+struct notice;
 
 void oracle_begin(struct sim_world *w);
 uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name);
@@ -230,6 +244,16 @@ void oracle_crashed(struct sim_world *w,
 void oracle_memory(struct sim_world *w);         /* a master's memory changed in another way */
 /* oracle_memory.c: what a daemon can know of masters' memories */
 void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+/* sim_flood.c */
+void oracle_flood_replied(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                          const struct reply *reply);
+void oracle_flood_lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok,
+                       const struct notice *notice);
+void oracle_flood_sent(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
+                       uint32_t tok);
+/* oracle_fresh.c: those of these masters that the daemon probed lately; notes an answer to a probe. */
+uint16_t oracle_fresh(const struct sim_world *w, const struct sim_daemon *d, uint16_t masters);
+void oracle_probed(struct sim_node *node, const struct sim_msg *msg);
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32_t loss);
@@ -254,6 +278,11 @@ bool oracle_keeps(const struct sim_world *w, uint32_t key,
 void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsigned name);
 void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct action *action,
                          uint32_t tok);
+/* sim_break.c */
+void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name);
+void oracle_broke(struct sim_world *w, unsigned name);
+void oracle_hears_letter(struct sim_world *w, const struct sim_daemon *d, unsigned master, unsigned name);
+void oracle_relies(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t key, bool again);
 /* oracle_down.c: writers that become readers */
 void oracle_down_asked(struct sim_world *w, uint32_t tok);
 void oracle_heals_down(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
@@ -306,8 +335,17 @@ void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const stru
                      const struct vote *vote);
 void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared);
-void oracle_crowd_asks(struct sim_world *w, unsigned name);
-void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted);
+void oracle_has_waited(struct sim_world *w, uint32_t request, bool granted);
+void oracle_crowd_asks(struct sim_world *w, const struct sim_daemon *d, struct sim_asked *a);
+void oracle_crowd_answered(struct sim_world *w, const struct sim_asked *a, bool granted);
+/* oracle_busy.c: -BUSY */
+void oracle_busy_sent(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
+void oracle_busy_heard(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_busy(struct sim_world *w, const struct sim_daemon *d, uint32_t request);
+bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name);
+/* oracle_cut.c: keys that live longer than any lock may */
+void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote);
 /* oracle_keys.c */
 void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d);

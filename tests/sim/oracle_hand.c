@@ -44,13 +44,14 @@ void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsi
     if (s->told != 0 && !before->given_up)
         violation(w, 2, "d%u hands n%u on to T%u, though nobody gave T%u up", d->index, name, tok, s->told);
     o->handed += s->told != 0;
+    oracle_relies(w, d, tok, secret, s->told != 0);
     t->secret = secret;
     t->daemon = s->daemon;
     t->incarnation = s->incarnation;
     t->yes = s->yes;
     t->valid = s->valid;
     t->blind = s->blind;
-    for (unsigned i = 0; i < d->masters; i++)
+    for (unsigned i = d->first; i < d->masters; i++)
         t->at[i].epoch = s->at[i].epoch;
     before->forgotten = true;
     s->told = tok;

@@ -22,7 +22,7 @@ static int64_t held_until_us(const struct sim_world *w, const struct sim_daemon 
 {
     const struct sim_tok *key = t->secret != 0 ? &w->oracle.tok[t->secret] : t;
     int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (key->at[i].acked_ends_us > until_us)
             until_us = key->at[i].acked_ends_us;
     }
@@ -44,7 +44,7 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
                   t->name, (double)t->released_us / 1e6);
     if (t->told_ms != 0 && w->now_us >= held_until_us(w, d, t))
         violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (action->masters & oracle_bit(i))
             w->oracle.tok[tok].at[i].healed_us = w->now_us;
         if ((action->masters & oracle_bit(i)) && has_acknowledged(w, d, i, key))
@@ -76,13 +76,15 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
 }
 
 static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, int64_t now_us,
-                        int64_t timeout_us)
+                        int64_t timeout_us, int64_t most_ms)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE || msg->verb == COMMAND_EXTEND ||
                msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN;
     bool longer = msg->vote.kind == VOTE_NUMBER &&
                   msg->vote.number > msg->number; /* the key had longer to live than was asked for */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
+    if (longer && ttl_ms > (uint64_t)most_ms) /* somebody may cut it */
+        ttl_ms = (uint64_t)most_ms;
     int64_t ends_us = ttl ? msg->sent_us + (int64_t)ttl_ms * 1000 : now_us;
     if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)
         at->acked_ends_us = ends_us;
@@ -121,7 +123,7 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
     bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE || is_extend(msg) || heals;
     if (!yes || !takes || !oracle_is_ours(t, d))
         return;
-    acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000);
+    acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000, w->plan->param[P_MAX_TTL]);
     bool counted = at->counted_held_us == msg->held_us && at->counted_held_us != 0;
     if (oracle_may_vote(w, d, msg) || heals)
         at->counted_held_us = msg->held_us;
@@ -156,8 +158,11 @@ void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t to
     if (count < d->quorum)
         violation(w, 9, "d%u says that T%u of n%u is extended, but only %u masters that count said so",
                   d->index, tok, t->name, count);
+    if (__builtin_popcount(oracle_fresh(w, d, e->yes)) < (int)d->quorum)
+        violation(w, 9, "d%u says that T%u of n%u is extended, by masters that were not probed lately",
+                  d->index, tok, t->name);
     e->told = true;
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (e->yes & oracle_bit(i))
             t->at[i].confirmed_lost_us = t->at[i].extended_lost_us;
     }

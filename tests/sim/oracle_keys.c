@@ -14,7 +14,7 @@ bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d)
 uint16_t oracle_sent(const struct sim_daemon *d, const struct action *action, struct sim_tok *t)
 {
     uint16_t sent = 0;
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (!(action->masters & oracle_bit(i)) || d->node[i].conn == 0)
             continue;
         sent |= oracle_bit(i);
@@ -31,6 +31,7 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     t->incarnation = d->incarnation;
     if (t->sent == 0) /* other masters may be asked a little later */
         t->set_us = w->now_us;
+    oracle_busy_sent(w, d, tok);
     if (!(t->name & SIM_LIST))
         w->oracle.last_set[d->index][t->name] = tok;
     oracle_sent(d, action, t);
@@ -49,11 +50,11 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     t->owed = room && (!holder->granted || (!holder->forgotten && now_ms < holder->told_ms));
     t->released = true;
     t->released_us = w->now_us;
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn)
             continue;
         struct master_row row;
-        coordinator_master_row(d->core, now_ms, i, &row);
+        daemon_master_row(d, now_ms, i, &row);
         if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
             continue;
         struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
@@ -90,7 +91,7 @@ static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct c
     struct sim_oracle *o = &w->oracle;
     struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
     *acks = (struct sim_fence_acks){
-        .bucket = command->bucket, .name = (uint8_t)name, .sent_us = w->now_us, .number = command->number};
+        .bucket = command->bucket, .name = name, .sent_us = w->now_us, .number = command->number};
 }
 
 void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
@@ -119,7 +120,7 @@ static bool votes_early(const struct sim_world *w, const struct sim_daemon *d, c
 {
     const struct sim_node *node = &d->node[m->index];
     struct master_row row;
-    coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
+    daemon_master_row(d, clock_ms(&d->clock, w->now_us), m->index, &row);
     if (node->conn == 0 || row.state != MASTER_UP)
         return false;
     return w->now_us < w->conn[node->conn - 1].born_us + d->full_us - DRIFT_US;
@@ -160,6 +161,8 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
         (msg->third == 0 || before != msg->third))
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
+    if (w->oracle.tok[before].deleted_us == 0)
+        w->oracle.tok[before].deleted_us = w->now_us;
     oracle_covers_each(w, msg->name);
 }
 
@@ -219,6 +222,7 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         ran_release(w, m, msg, before, vote);
     if (msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN)
         ran_extend(w, m, msg, before, vote);
+    oracle_ran_long(w, m, msg, vote);
     if (msg->verb == COMMAND_MOVE)
         oracle_ran_move(w, m, msg, before, vote);
     if (msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT)
@@ -238,8 +242,8 @@ static void tok_settled(struct sim_world *w, const struct sim_master *m, const s
     bool known_gone = (t->ran & oracle_bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
     if (m->restored && known_gone)
         return; /* was deleted or missed once, and is back from an old snapshot: it runs out */
-    if (master_is_unkillable(w, m))
-        return; /* was set by a connection that was lost, behind its release: it runs out */
+    if (t->broken || master_is_unkillable(w, m))
+        return; /* is left of a broken list, or was set by a connection that was lost, behind its release: it runs out */
     if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
         return; /* runs out later than its daemon thinks; or the name was granted again */
     violation(w, 7, "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
@@ -278,7 +282,7 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
     bool left = false;
     FOR_NAMES(n, t->name)
     left |= store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, msg->tok) != 0;
-    if (left && !(t->blocked & oracle_bit(m->index)))
+    if (left && !t->broken && !(t->blocked & oracle_bit(m->index)))
         violation(w, 7,
                   "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
                   msg->tok, t->name, m->index, t->daemon);
@@ -318,6 +322,7 @@ void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_ms
 {
     unsigned master = w->conn[msg->conn].master;
     oracle_learns(w, d, msg);
+    oracle_busy_heard(w, d, msg);
     bool stored = msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO || msg->vote.kind == VOTE_NUMBER;
     if (msg->verb == COMMAND_ZADD && stored)
         heard_zadd(w, d, msg);

@@ -28,7 +28,7 @@ static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d,
 static int64_t hidden_us(const struct sim_daemon *d)
 {
     int64_t most_us = 0;
-    for (unsigned i = 0; i < d->masters; i++)
+    for (unsigned i = d->first; i < d->masters; i++)
         if (most_us < 2 * d->node[i].rtt_most_us)
             most_us = 2 * d->node[i].rtt_most_us;
     return most_us < HIDDEN_US ? most_us : HIDDEN_US;
@@ -60,7 +60,8 @@ bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, cons
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
     const struct sim_node *node = &d->node[w->conn[msg->conn].master];
-    if (msg->ran_us < node->from_us - FROM_SLACK_US)
+    bool keeps_out = w->plan->param[P_UNGUARDED] == 0 && msg->ran_us < node->from_us - FROM_SLACK_US;
+    if (keeps_out)
         return false;
     return msg->ran_us >= msg->forgot_us + d->full_us || oracle_is_blind(w, d, msg);
 }
@@ -70,9 +71,9 @@ bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, cons
 static bool many_jumped(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned jumped = 0;
-    for (unsigned i = 0; i < d->masters; i++)
+    for (unsigned i = d->first; i < d->masters; i++)
         jumped += w->master[i].jumped_us > w->now_us - d->full_us;
-    return jumped > d->masters - d->quorum;
+    return jumped > d->masters - d->first - d->quorum;
 }
 
 /* Whether this answer to TIME shows that the master's clock jumped. If the daemon has believed in a stall
@@ -104,6 +105,14 @@ static bool is_same_run(const struct sim_world *w, const struct sim_master *m, c
     return memcmp(run_id, msg->vote.group.run_id, RUN_ID_HEX) == 0;
 }
 
+/* When the key lets the master vote, by that master's clock: a time that lies too far ahead has back= beside it, the
+ * time at which a daemon found that, and a whole quarantine after that is enough. */
+static int64_t votes_from_ms(const struct sim_daemon *d, const struct group *group)
+{
+    int64_t back_ms = group->back_ms + d->full_us / 1000;
+    return group->back_ms != 0 && back_ms < group->from_ms ? back_ms : group->from_ms;
+}
+
 /* The daemon read the group's key. Returns whether it learned of a loss: the key is of another run, or its
  * time says that the master may not vote yet. */
 static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
@@ -111,7 +120,7 @@ static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, c
 {
     const struct group *group = &msg->vote.group;
     node->group_us = msg->ran_us;
-    int64_t ahead_us = (group->from_ms - msg->clock_ms) * 1000;
+    int64_t ahead_us = (votes_from_ms(d, group) - msg->clock_ms) * 1000;
     if (!is_same_run(w, m, msg))
         return true;
     if (ahead_us <= 0 || m->set_back)
@@ -136,6 +145,7 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
     const struct vote *vote = &msg->vote;
     bool asks = msg->verb == COMMAND_GROUP || msg->verb == COMMAND_PROBE;
     bool learns = vote->kind == VOTE_ERROR && vote->error == ERROR_READONLY;
+    oracle_probed(node, msg);
     settle_suspect(d, node, w->now_us);
     if (vote->kind == VOTE_INFO)
         learns =
@@ -165,7 +175,8 @@ static bool could_notice(const struct sim_world *w, const struct sim_daemon *d, 
 {
     const struct sim_node *node = &d->node[m->index];
     const struct sim_link *link = &w->link[d->index][m->index];
-    if (!d->running || d->draining || m->index >= d->masters || node->conn == 0 || !node->settled)
+    if (!d->running || d->draining || m->index < d->first || m->index >= d->masters || node->conn == 0 ||
+        !node->settled)
         return false;
     const struct sim_conn *conn = &w->conn[node->conn - 1];
     bool troubled = m->rubbish_us > m->lost_us - d->full_us || m->hung_until_us > m->lost_us ||
@@ -197,7 +208,7 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
         if (jumped && m->jumped_ms * 1000 < 4 * JUMP_SEEN_US + d->node[m->index].loss_rtt_us)
             continue; /* a slow base hides the jump */
         struct master_row row;
-        coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
+        daemon_master_row(d, clock_ms(&d->clock, w->now_us), m->index, &row);
         bool taken_for_ours = jumped && coordinator_behind_ms(d->core) != d->node[m->index].loss_behind_ms;
         if (row.state == MASTER_UP && !taken_for_ours)
             violation(w, 9, "d%u did not notice within %.2f s that m%u %s", i, ORACLE_NOTICE_US / 1e6,

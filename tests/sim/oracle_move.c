@@ -101,7 +101,7 @@ void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
         bool reachable = false;
         if (t->parent != tok || !oracle_is_ours(t, d) || t->granted || t->released)
             continue;
-        for (unsigned m = 0; m < d->masters; m++)
+        for (unsigned m = d->first; m < d->masters; m++)
             reachable |= (t->sent & ~t->unmoved & oracle_bit(m)) != 0 && d->node[m].conn == t->at[m].conn &&
                          d->node[m].settled;
         orphans += reachable;

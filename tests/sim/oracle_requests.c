@@ -28,7 +28,7 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
     o->outstanding[d->index][o->outstandings[d->index]++] = request;
     if (a->name & SIM_LIST)
         return;
-    oracle_crowd_asks(w, a->name);
+    oracle_crowd_asks(w, d, a);
     o->still[a->name].asks[d->index]++;
 }
 
@@ -115,6 +115,35 @@ static bool is_stored(const struct sim_fence_acks *acks, const struct sim_tok *t
     return acks->name == t->name && acks->sent_us >= set_us && acks->number >= fence;
 }
 
+/* An unseen stall cut the lock's round in two, and it is not on a quorum any more: others may have been granted the name
+ * meanwhile. Where a quorum has it still, nobody was. */
+static bool is_cut(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
+{
+    unsigned kept = 0;
+    for (unsigned i = d->first; d->stall.open && i < d->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        kept += oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), oracle_key(w, tok)) != 0;
+    }
+    return d->stall.open && kept < d->quorum;
+}
+
+/* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. */
+static bool many_set_back(const struct sim_world *w, const struct sim_daemon *d)
+{
+    unsigned back = 0;
+    for (unsigned i = d->first; i < d->masters; i++)
+        back += w->master[i].set_back;
+    return back > d->masters - d->first - d->quorum;
+}
+
+/* A daemon takes no fence that lies more than max_ttl and a day beyond the clocks, and clocks that are right differ by
+ * less than max_ttl / 2. */
+static uint64_t last_fence(const struct sim_world *w)
+{
+    int64_t beyond_us = INT64_C(2) * 86400 * 1000000 + 2 * w->plan->param[P_MAX_TTL] * 1000;
+    return (uint64_t)(WALL_ZERO_US + w->now_us + beyond_us);
+}
+
 static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok, const struct reply *reply)
 {
     struct sim_oracle *o = &w->oracle;
@@ -122,8 +151,13 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     uint64_t fence = reply->fence;
     const uint64_t *fences = t->shared ? o->alone : o->fence;
     unsigned name = first_name(t->name);
+    if (t->broken)
+        return; /* others may have the name, and this daemon cannot know */
     FOR_NAMES(n, t->name) name = fences[n] > fences[name] ? n : name;
     uint64_t before = fences[name];
+    if (fence > last_fence(w))
+        violation(w, 3, "n%u: T%u gets fence %llu, which no clock explains", name, tok,
+                  (unsigned long long)fence);
     bool grows = fence > before;
     if (!grows && t->blind != 0)
         return; /* a master forgot the higher fence, and no daemon could know */
@@ -134,21 +168,22 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     uint32_t higher = t->shared ? o->alone_tok[name] : o->fence_tok[name];
     if (!grows && (o->tok[higher].blind & t->yes) != 0)
         return; /* the other lock was granted by a master that had forgotten this one, and no daemon could know */
-    if (!grows && d->stall.open)
-        return; /* an unseen stall cut its round in two: others granted the name meanwhile */
+    bool cut = is_cut(w, d, tok);
+    if (!grows && (cut || many_set_back(w, d)))
+        return;
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", name, tok, (unsigned long long)fence,
                   higher, (unsigned long long)before);
     FOR_NAMES(n, t->name)
     {
-        if (!grows || d->stall.open || fence <= o->fence[n]) /* it may lie above the next lock's fence */
+        if (!grows || cut || fence <= o->fence[n]) /* it may lie above the next lock's fence */
             break;
         o->fence[n] = fence;
         o->fence_tok[n] = tok;
     }
     FOR_NAMES(n, t->name)
     {
-        if (!grows || d->stall.open || t->shared)
+        if (!grows || cut || t->shared)
             break;
         o->alone[n] = fence;
         o->alone_tok[n] = tok;
@@ -160,7 +195,7 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
         const struct sim_fence_acks *acks = &o->fences[d->index][i];
         if (!is_stored(acks, t, o->tok[oracle_key(w, tok)].set_us, fence))
             continue;
-        for (unsigned m = 0; m < d->masters; m++) {
+        for (unsigned m = d->first; m < d->masters; m++) {
             if ((acks->valid & t->valid & (1u << m)) && acks->epoch[m] == t->at[m].epoch)
                 stored |= (uint16_t)(1u << m);
         }
@@ -187,9 +222,9 @@ static unsigned granted_key(struct sim_world *w, const struct sim_daemon *d, con
 static bool others_came(const struct sim_world *w, const struct sim_daemon *odd)
 {
     unsigned wrote = 0;
-    for (unsigned i = 0; i < odd->masters; i++)
+    for (unsigned i = odd->first; i < odd->masters; i++)
         wrote += (w->others_wrote >> i & 1) != 0;
-    return wrote + odd->quorum > odd->masters;
+    return wrote + odd->quorum > odd->masters - odd->first;
 }
 
 static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
@@ -235,6 +270,10 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
                   t->name, count(t->valid), t->valid, t->yes);
+    /* Where no master was asked, the votes were counted, and judged, before. */
+    if (t->sent != 0 && count(oracle_fresh(w, d, t->yes)) < d->quorum)
+        violation(w, 9, "T%u of n%u is granted by masters that were not probed lately (%#x of %#x were)", tok,
+                  t->name, oracle_fresh(w, d, t->yes), t->yes);
     check_fence(w, d, tok, reply);
 }
 
@@ -262,10 +301,15 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;
     bool locked = reply->code == REPLY_LOCKED;
+    if (lock && (locked || reply->code == REPLY_TIMEOUT))
+        oracle_has_waited(w, request, locked);
+    oracle_flood_replied(w, d, request, reply);
+    if (lock && reply->code == REPLY_BUSY)
+        oracle_busy(w, d, request);
     if (lock)
         outstanding_remove(w, d, request, locked);
     if (lock && !(a->name & SIM_LIST))
-        oracle_crowd_answered(w, a->name, locked);
+        oracle_crowd_answered(w, a, locked);
     if (locked && (lock || a->verb == VERB_RESUME))
         granted(w, d, request, reply);
     else if (locked)
@@ -331,6 +375,8 @@ void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct acti
         t->renewed_us = w->now_us;
     if (notice->kind == NOTICE_LOST)
         lost(w, d, tok, notice->reason);
+    if (notice->kind == NOTICE_LOST)
+        oracle_flood_lost(w, d, tok, notice);
     if (notice->kind == NOTICE_LOST && notice->reason == LOST_GONE && oracle_lost_wrongly(w, tok))
         violation(w, 13, "d%u lost T%u of n%u, though a quorum has its key", d->index, tok, t->name);
     if (notice->kind == NOTICE_LOST)

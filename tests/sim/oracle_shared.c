@@ -44,6 +44,8 @@ void oracle_ran_readers(struct sim_world *w, const struct sim_master *m, const s
         const struct store_reader *reader = &before->reader[i];
         if (reader->tok == msg->tok || reader->tok == msg->to || reader->ends_ms <= now_ms)
             continue;
+        if (msg->verb == COMMAND_CUT)
+            continue; /* see oracle_cut.c */
         if (store_keeps_ms(&m->store, now_ms, msg->name, reader->tok) < reader->ends_ms)
             violation(w, 8, "a command for T%u ends T%u's time as a reader of n%u on m%u", msg->tok,
                       reader->tok, msg->name, m->index);
@@ -92,6 +94,7 @@ void oracle_joins(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsig
     }
     if (s == &o->tok[0])
         violation(w, 2, "d%u grants T%u of n%u to a reader, but has no key of it", d->index, tok, name);
+    oracle_relies(w, d, tok, (uint32_t)(s - o->tok), s->common);
     s->common = s->shared = true;
     relies_on(&o->tok[tok], s);
     o->joined++;
@@ -104,6 +107,8 @@ void oracle_joined_again(struct sim_world *w, const struct sim_daemon *d, uint32
     if (!oracle_is_ours(f, d))
         violation(w, 2, "d%u answers a RESUME of T%u, which joined another daemon's key", d->index, from);
     relies_on(t, f);
+    t->broken = f->broken;
+    t->excused |= f->broken;
     t->parent = from;
     t->root = oracle_family(w, from);
 }

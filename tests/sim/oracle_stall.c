@@ -170,7 +170,7 @@ void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
     d->stall.debt_us += for_us;
     w->early_stall |= w->now_us < d->stall.started_us + EARLY_US;
     d->stall.told = d->stall.jumped = 0;
-    for (unsigned i = 0; i < d->masters; i++)
+    for (unsigned i = d->first; i < d->masters; i++)
         if (w->master[i].jumps_ms != d->node[i].time_jumps_ms)
             d->stall.jumped |= (uint16_t)(1u << i);
     d->stall.rtt_us = 0;
@@ -291,7 +291,8 @@ void oracle_drift_seen(struct sim_world *w, const struct sim_master *m, uint32_t
         return;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
-        if (d->running && m->index < d->masters && coordinator_master_state(d->core, m->index) == MASTER_UP)
+        if (d->running && m->index >= d->first && m->index < d->masters &&
+            coordinator_master_state(d->core, m->index - d->first) == MASTER_UP)
             violation(w, 9, "d%u lets m%u vote, whose clock runs %lld ppm fast for %d s", i, m->index,
                       (long long)record->field[F_ARG], ORACLE_DRIFT_US / 1000000);
     }

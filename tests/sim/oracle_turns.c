@@ -31,7 +31,7 @@ static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigne
 /* Nothing fails in that world. */
 static bool turns_count(const struct sim_world *w)
 {
-    return w->plan->param[P_CLASS] == CLASS_TURNS || w->plan->param[P_CALM] != 0;
+    return w->plan->param[P_CLASS] == CLASS_TURNS || w->plan->param[P_CALM] == CALM_TURNS;
 }
 
 /* A daemon grants the name: the waiters of the others must have had a turn not too long ago. */
@@ -130,8 +130,6 @@ void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool 
                   (double)(w->now_us - since_us) / 1e6);
 }
 
-/* ---- those who ask at once, with wait=0 ---- */
-
 static bool is_free(struct sim_world *w, unsigned name)
 {
     bool keys = false;
@@ -140,21 +138,56 @@ static bool is_free(struct sim_world *w, unsigned name)
     return !keys && !oracle_held(w, name);
 }
 
-void oracle_crowd_asks(struct sim_world *w, unsigned name)
+/* The last time at which a master had a key of the name, as far as it is over. */
+static int64_t last_key_us(const struct sim_world *w, unsigned name)
 {
-    struct sim_oracle *o = &w->oracle;
-    if (w->plan->param[P_CLASS] != CLASS_SPLIT || o->crowd[name].asks++ > 0)
-        return;
-    o->crowd[name].grants = 0;
-    o->crowd[name].counts = is_free(w, name);
+    int64_t last_us = w->oracle.freed_us[name];
+    for (unsigned i = 0; i < w->masters; i++)
+        if (w->oracle.ends_us[name][i] <= w->now_us && w->oracle.ends_us[name][i] > last_us)
+            last_us = w->oracle.ends_us[name][i];
+    return last_us;
 }
 
-void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted)
+/* A request for a single name has waited until now: whether it got the name or not, the name was not free for long,
+ * whoever waits for a list of it. A list may stand firm for a second, and its attempts wake only those whom it kept
+ * from a quorum. */
+void oracle_has_waited(struct sim_world *w, uint32_t request, bool granted)
+{
+    enum { FIRM_US = 1000000, SLEEP_US = 1000000 };
+    const struct sim_asked *a = &w->oracle.asked[request];
+    if (w->plan->param[P_CALM] != CALM_LISTS || a->wait_ms == 0 || name_slots(w, a->name) != 0 ||
+        a->name & SIM_LIST || a->cancelled || (!granted && !is_free(w, a->name)))
+        return;
+    int64_t since_us = granted ? w->oracle.freed_us[a->name] : last_key_us(w, a->name);
+    int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000 + FIRM_US + SLEEP_US;
+    since_us = a->at_us > since_us ? a->at_us : since_us;
+    if (w->now_us - since_us > bound_us)
+        violation(w, 5, "n%u was free for %.3f s while request %u waited for it", a->name,
+                  (double)(w->now_us - since_us) / 1e6, request);
+}
+
+/* ---- those who ask at once, with wait=0 ---- */
+
+void oracle_crowd_asks(struct sim_world *w, const struct sim_daemon *d, struct sim_asked *a)
 {
     struct sim_oracle *o = &w->oracle;
-    if (o->crowd[name].asks == 0)
+    if (w->plan->param[P_CLASS] != CLASS_SPLIT)
         return;
-    o->crowd[name].grants += granted;
-    if (--o->crowd[name].asks == 0 && o->crowd[name].counts && o->crowd[name].grants == 0)
-        violation(w, 5, "n%u was free, several asked for it at once, and nobody got it", name);
+    a->unaware = oracle_is_unaware(w, d, a->name);
+    if (a->unaware || o->crowd[a->name].asks++ > 0)
+        return;
+    o->crowd[a->name].grants = 0;
+    o->crowd[a->name].counts = is_free(w, a->name);
+}
+
+void oracle_crowd_answered(struct sim_world *w, const struct sim_asked *a, bool granted)
+{
+    struct sim_oracle *o = &w->oracle;
+    if (o->crowd[a->name].asks == 0)
+        return;
+    o->crowd[a->name].grants += granted;
+    if (a->unaware || --o->crowd[a->name].asks > 0)
+        return;
+    if (o->crowd[a->name].counts && o->crowd[a->name].grants == 0)
+        violation(w, 5, "n%u was free, several asked for it at once, and nobody got it", a->name);
 }

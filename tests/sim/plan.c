@@ -14,7 +14,8 @@ static const char *const kind_names[] = {
     "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
     "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
     "sleep",      "crash_daemon", "drain",         "wall",    "pause_client", "flush",   "promote",
-    "jump",       "rubbish",      "stall",         "drift",   "ear",
+    "jump",       "rubbish",      "stall",         "drift",   "ear",          "set",     "lacks",
+    "deny",       "reload",       "break",         "scores",  "wrong",        "flood",   "forge",
 };
 static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",
                                           "turns",    "split",  "modes", "lists",   "slots"};
@@ -42,6 +43,16 @@ enum mutant mutant_by_name(const char *name)
     return (enum mutant)i;
 }
 
+unsigned plan_slots(const struct sim_plan *plan, unsigned name)
+{
+    const int64_t *p = plan->param;
+    if (name >= SIM_SLOTTED || p[P_SLOTS] == 0)
+        return 0;
+    if (p[P_SLOTTED] == 0)
+        return name > 0 || p[P_NAMES] == 1 ? (unsigned)p[P_SLOTS] : 0;
+    return p[P_SLOTTED] >> name & 1 ? 1 + (unsigned)(p[P_SLOTS] + name) % SIM_SLOTS : 0;
+}
+
 const char *fault_kind_name(int64_t kind)
 {
     return kind >= 0 && kind < FAULT_KINDS ? kind_names[kind] : "?";
@@ -51,8 +62,10 @@ enum fault_target fault_target(enum fault_kind kind)
 {
     if (kind <= FAULT_SLOW_DOWN || kind == FAULT_EAR)
         return TARGET_LINK;
-    if (kind == FAULT_STALL)
+    if (kind == FAULT_STALL || kind == FAULT_RELOAD || kind == FAULT_WRONG)
         return TARGET_DAEMON;
+    if (kind == FAULT_DENY || kind == FAULT_FLOOD)
+        return TARGET_CLIENT;
     if (kind <= FAULT_REPLICA || kind >= FAULT_FLUSH)
         return TARGET_MASTER;
     return kind <= FAULT_WALL ? TARGET_DAEMON : TARGET_CLIENT;
@@ -127,6 +140,8 @@ static bool read_fields(struct sim_record *record, const char *const *names, uns
             record->field[field] = find(kind_names, FAULT_KINDS, value);
         else
             record->field[field] = strtoll(value, NULL, 10);
+        if (names == op_names && field == O_BESIDE_NAME && record->field[field] >> 6 == 1)
+            record->field[field] ^= 1 << 6 | SIM_LIST; /* as the set of a list was written for six names */
         if (names == fault_names && record->field[F_KIND] < 0)
             return false;
     }

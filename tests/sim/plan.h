@@ -18,33 +18,35 @@ enum {
     SIM_MASTERS = 7,
     SIM_DAEMONS = 10,
     SIM_CLIENTS = 40,
-    SIM_NAMES = 6,
-    SIM_SLOTS = 4,                          /* most slots of a name */
-    SIM_KEYS = SIM_NAMES * (1 + SIM_SLOTS), /* the names, and behind them the slots of each */
+    SIM_NAMES = 16,                                 /* as many as a list may have */
+    SIM_SLOTTED = 6,                                /* the first of them, which may have slots ... */
+    SIM_SLOTS = 4,                                  /* ... so many each */
+    SIM_KEYS = SIM_NAMES + SIM_SLOTTED * SIM_SLOTS, /* the names, and behind them the slots */
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
-    PLAN_FIELDS = 24,
+    PLAN_FIELDS = 32,
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
 /* A name is its index, or the set of several names that are locked as one: SIM_LIST and a bit for each index. The
  * index of a slot is below SIM_LIST, too. */
 enum { SIM_LIST = 1 << SIM_NAMES };
-_Static_assert((int)SIM_KEYS <= (int)SIM_LIST && (int)SIM_KEYS < 32, "an index is no set, and has a bit");
+_Static_assert((int)SIM_KEYS <= (int)SIM_LIST && (int)SIM_KEYS <= 64, "an index is no set, and has a bit");
 
-static inline unsigned names_of(unsigned name)
+static inline uint64_t names_of(unsigned name)
 {
-    return name & SIM_LIST ? name & (SIM_LIST - 1) : 1u << name;
+    return name & SIM_LIST ? name & (SIM_LIST - 1) : UINT64_C(1) << name;
 }
 
 static inline unsigned first_name(unsigned name)
 {
-    return (unsigned)__builtin_ctz(names_of(name));
+    return name & SIM_LIST ? (unsigned)__builtin_ctz(name) : name;
 }
 
 /* Each n of the names in turn; left: a variable of the loop's own. */
-#define FOR_NAMES(n, name)                                                        \
-    for (unsigned n##_left = names_of(name), n = first_name(name); n##_left != 0; \
+#define FOR_NAMES(n, name)                                                                        \
+    for (unsigned n##_left = (name)&SIM_LIST ? (name) & (SIM_LIST - 1) : 1, n = first_name(name); \
+         n##_left != 0;                                                                           \
          n##_left &= n##_left - 1, n = n##_left != 0 ? (unsigned)__builtin_ctz(n##_left) : SIM_KEYS)
 
 /* Each section is a table of named numbers, so that one reader and one writer serve all of them.
@@ -78,12 +80,16 @@ static inline unsigned first_name(unsigned name)
     X(ODD_MASTERS, "odd_masters") \
     X(ODD_MAX_TTL, "odd_max_ttl_ms") \
     X(ODD_LATE, "odd_late_ms") \
+    X(ODD_FIRST, "odd_first")  \
     X(DEAF, "deaf") \
     X(FANOUT, "fanout") \
     X(NO_KILL, "no_kill") \
     X(SLOTS, "slots") \
+    X(SLOTTED, "slotted") /* the names with slots, a bit for each: their numbers differ; 0: all but the first */ \
     X(CALM, "calm") \
-    X(JOIN_FROM, "join_from")
+    X(JOIN_FROM, "join_from") \
+    X(FLOOD, "flood") \
+    X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
@@ -119,6 +125,11 @@ static inline unsigned first_name(unsigned name)
     X(SYNC, "sync") \
     X(SHARED, "shared") \
     X(NAMES, "names") /* several: a bit for each; 0: only name */ \
+    X(BESIDE, "beside") /* so many second locks, one after the other */ \
+    X(BESIDE_WHEN, "beside_when") \
+    X(BESIDE_NAME, "beside_name") /* with SIM_LIST, if several */ \
+    X(BESIDE_WAIT, "beside_wait") \
+    X(BESIDE_KEEP, "beside_keep") \
     X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */
 /* clang-format on */
 
@@ -174,13 +185,51 @@ enum fault_kind {
     FAULT_STALL,   /* daemon's host stands still, uncounted by its clock; arg 1: the wall clock, too */
     FAULT_DRIFT,   /* master: its clock runs arg ppm fast for a while */
     FAULT_EAR,     /* link: only the connection that listens; reset, or arg µs later for a while */
+    FAULT_SET,     /* master: its clock is set, back by -arg ms, or ahead by arg ms for a while */
+    FAULT_LACKS,   /* master: it does not know a command, or refuses it to the daemons; arg: enum lack */
+    FAULT_DENY,    /* client: its session, its waiting request or its lock is denied; arg: enum denied */
+    FAULT_RELOAD,  /* daemon: it gets other limits; arg: which */
+    FAULT_BREAK,   /* the lock of name arg is broken by an operator; no master or daemon is touched */
+    FAULT_SCORES, /* master: its fences become arg below the highest number, by a stranger or from a backup */
+    FAULT_WRONG,  /* daemon: its wall clock is wrong by arg ms, until it is set again */
+    FAULT_FLOOD,  /* client: it pipelines arg requests for tokens that nobody has */
+    FAULT_FORGE,  /* master: a stranger publishes letters about name arg to all daemons */
     FAULT_KINDS
 };
+
+/* A command that a master lacks: that of the probe, that of all scripts, or one that scripts need. */
+enum lack { LACKS_GETEX, LACKS_EVALSHA, LACKS_PEXPIRE, LACKS_DEL, LACKS };
 
 enum fanout { FANOUT_ALL, FANOUT_QUORUM, FANOUT_MIXED }; /* MIXED: every other daemon asks a quorum first */
 /* Daemons whose user may not subscribe. OLD: the first daemon, which is of the version before the queue until it
  * restarts, and at every other start again. */
 enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST, DEAF_OLD };
+
+/* What daemons can do beside exclusive locks of one name that all masters are asked for. */
+enum feature {
+    FEATURE_READERS,
+    FEATURE_LISTS,
+    FEATURE_SLOTS,
+    FEATURE_HANDS, /* locks are handed on */
+    FEATURE_FANOUT,
+    FEATURE_DOWN,
+    FEATURES
+};
+
+static inline unsigned feature_if(bool has, enum feature feature)
+{
+    return has ? 1u << feature : 0;
+}
+
+/* Worlds without faults, in which it is judged how long waiters wait: in turns, or while lists wait, too. */
+enum calm { CALM_NOT, CALM_TURNS, CALM_LISTS };
+
+/* Worlds in which nothing is wrong but what some clients send: one of them floods, all do at once, or somebody forges
+ * letters. */
+enum flood { FLOOD_NONE, FLOOD_ONE, FLOOD_ALL, FLOOD_LETTERS };
+
+enum denied { DENIED_SESSION, DENIED_WAIT, DENIED_LOCK, DENIALS };
+enum { RELOADS = 210 };
 
 enum rubbish { RUBBISH_TEXT, RUBBISH_MASTERS, RUBBISH_MAX_TTL, RUBBISHES };
 
@@ -210,6 +259,9 @@ enum resume_how {
     RESUME_AND_LEAVE,   /* the new connection breaks while the answer is under way; RESUME is asked again */
     RESUME_HOWS
 };
+
+/* When the second lock is asked for. */
+enum beside_when { BESIDE_AT_ONCE, BESIDE_WHILE_HELD };
 
 struct sim_record {
     uint32_t id;
@@ -242,7 +294,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct;
+    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct, beside_pct;
     bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */
@@ -252,11 +304,17 @@ void swarm_slots(struct sim_plan *plan, struct swarm *swarm); /* nothing but man
 void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
 void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
 void swarm_lists(struct sim_plan *plan, struct swarm *swarm);
+void swarm_flood(struct sim_plan *plan, struct swarm *swarm, enum flood flood);
 void swarm_hands(struct sim_plan *plan, struct swarm *swarm); /* many wait for few names */
+/* mixture.c: some worlds have three of the features and more. */
+void swarm_mixture(struct sim_plan *plan, struct swarm *swarm);
+unsigned plan_features(
+    const struct sim_plan *plan); /* the features of a world, a bit for each, but for hands */
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant);
 
 /* plan.c */
+unsigned plan_slots(const struct sim_plan *plan, unsigned name); /* the slots of the name; 0: it has none */
 void plan_write(const struct sim_plan *plan, FILE *file);
 bool plan_read(struct sim_plan *plan, FILE *file, const char *path); /* false: the reason was printed */
 const char *fault_kind_name(int64_t kind);

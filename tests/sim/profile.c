@@ -98,7 +98,58 @@ static void draw_swarm(const struct sim_plan *plan, struct draw *draw, struct sw
     swarm->longest_ms[FAULT_EAR] = between(draw, 2, 2 * plan->param[P_MAX_TTL]);
 }
 
+/* Drawn from a hash of its own: a plan without it is otherwise the same. */
+static void draw_lacks(const struct sim_plan *plan, struct swarm *swarm)
+{
+    struct draw draw = {.seed = plan->seed, .who = 11};
+    swarm->rate[FAULT_LACKS] = percent(&draw, 15) ? between(&draw, 5, 60) : 0;
+    swarm->longest_ms[FAULT_LACKS] = between(&draw, 2, 4 * plan->param[P_MAX_TTL]);
+    swarm->rate[FAULT_SCORES] = percent(&draw, 15) ? between(&draw, 5, 60) : 0;
+    swarm->rate[FAULT_WRONG] = percent(&draw, 15) ? between(&draw, 5, 60) : 0;
+    swarm->longest_ms[FAULT_SCORES] = swarm->longest_ms[FAULT_WRONG] = 1;
+}
+
+/* Fences may fall after masters forgot them, if a daemon's clock is behind all others by more than their window. */
+static bool swarm_forgets(const struct swarm *swarm)
+{
+    static const enum fault_kind kinds[] = {FAULT_CRASH_LOSE, FAULT_CRASH_OLD, FAULT_REPLICA, FAULT_FLUSH,
+                                            FAULT_PROMOTE};
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (swarm->rate[kinds[i]] != 0)
+            return true;
+    return swarm->blackouts != 0 || swarm->rollbacks != 0;
+}
+
+/* In a class of its own kind no lock may be lost, and in a split nobody else may touch the name. */
+static void draw_breaks(const struct sim_plan *plan, struct swarm *swarm)
+{
+    struct draw draw = {.seed = plan->seed, .who = 17};
+    int64_t class = plan->param[P_CLASS];
+    bool may = class != CLASS_ROLLING && class != CLASS_SPLIT && plan->mutant == MUTANT_NONE;
+    if (percent(&draw, class >= CLASS_TURNS ? 30 : 15) && may)
+        swarm->rate[FAULT_BREAK] = between(&draw, 10, 600);
+    swarm->longest_ms[FAULT_BREAK] = 1;
+}
+
 /* ---- faults ---- */
+
+/* A name, or a slot of it. */
+static int64_t draw_broken(const struct sim_plan *plan, struct draw *draw)
+{
+    unsigned name = (unsigned)between(draw, 0, plan->param[P_NAMES] - 1), slots = plan_slots(plan, name);
+    return slots == 0 ? name : key_of_slot(name, (unsigned)between(draw, 0, slots - 1));
+}
+
+/* The clock is set back by 1 s to 9 hours, as where a machine keeps local time and is corrected later. Where it is set
+ * ahead by 50 years, that is a minority: a daemon would take more for a stall of its own. */
+static void draw_set(const int64_t *p, struct draw *draw, struct sim_record *fault)
+{
+    int64_t minority = (p[P_MASTERS] - 1) / 2, by_ms = INT64_C(1000) << between(draw, 0, 15);
+    bool ahead = percent(draw, 30) && minority > 0;
+    fault->field[F_ARG] = ahead ? INT64_C(1577880000000) : -by_ms;
+    if (ahead)
+        fault->field[F_TARGET] = between(draw, 0, minority - 1);
+}
 
 static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
                        enum fault_kind kind, int64_t at_us)
@@ -118,7 +169,7 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
     bool link = fault_target(kind) == TARGET_LINK;
     bool daemon = fault_target(kind) == TARGET_DAEMON;
     int64_t targets = link || daemon ? p[P_DAEMONS] : p[P_MASTERS];
-    if (kind == FAULT_PAUSE_CLIENT)
+    if (fault_target(kind) == TARGET_CLIENT)
         targets = plan->clients;
     fault->field[F_TARGET] = between(draw, 0, targets - 1);
     fault->field[F_OTHER] = link ? between(draw, 0, p[P_MASTERS] - 1) : 0;
@@ -139,6 +190,8 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = between(draw, 0, 4);
     if (kind == FAULT_JUMP) /* a drift below the noise of its measurement is not looked for */
         fault->field[F_ARG] = (percent(draw, 70) ? 1 : -1) * between(draw, 60, 2 * p[P_MAX_TTL]);
+    if (kind == FAULT_SET)
+        draw_set(p, draw, fault);
     if (kind == FAULT_STALL)
         fault->field[F_ARG] = between(draw, 0, 1);
     if (kind == FAULT_DRIFT) {
@@ -146,8 +199,30 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_TARGET] = minority > 0 ? between(draw, 0, minority - 1) : 0;
         fault->field[F_ARG] = minority > 0 ? (percent(draw, 80) ? 1 : -1) * between(draw, 5000, 50000) : 0;
     }
+    if (kind == FAULT_SCORES) { /* of a minority: beyond that it is real */
+        int64_t minority = (p[P_MASTERS] - 1) / 2;
+        fault->field[F_TARGET] = minority > 0 ? between(draw, 0, minority - 1) : 0;
+        fault->field[F_ARG] = between(draw, 1, 1000000);
+        plan->faults -= minority == 0;
+    }
+    if (kind == FAULT_WRONG)
+        fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || percent(draw, 70) ? 1 : -1);
+    if (kind == FAULT_LACKS)
+        fault->field[F_ARG] = between(draw, 0, LACKS - 1);
+    if (kind == FAULT_DENY)
+        fault->field[F_ARG] = between(draw, 0, DENIALS - 1);
+    if (kind == FAULT_RELOAD)
+        fault->field[F_ARG] = between(draw, 1, RELOADS);
     if (kind == FAULT_RUBBISH)
         fault->field[F_ARG] = between(draw, 0, RUBBISHES - 1);
+    if (kind == FAULT_BREAK || kind == FAULT_FORGE)
+        fault->field[F_ARG] = draw_broken(plan, draw);
+    if (kind == FAULT_FLOOD) {
+        bool one = p[P_FLOOD] == FLOOD_ONE;
+        fault->field[F_TARGET] = one ? 0 : fault->field[F_TARGET];
+        fault->field[F_ARG] = one ? between(draw, 100, 400) : between(draw, 40, 100);
+        fault->field[F_AT] -= one ? 0 : fault->field[F_AT] % 2000000; /* many at once */
+    }
 }
 
 static void draw_faults(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
@@ -298,6 +373,7 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
     for (unsigned i = 0; i < plan->ops; i++) {
         int64_t *field = plan->op[i].field;
         bool may = !field[O_LEASE] && !field[O_SHARED] && field[O_NAMES] == 0;
+        may = may && plan_slots(plan, (unsigned)field[O_NAME]) == 0;
         if (percent(&draw, pct) && may)
             field[O_DOWN] = between(&draw, 1, 4);
     }
@@ -307,7 +383,8 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
 static void draw_list(const struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
                       int64_t *field)
 {
-    int64_t names = plan->param[P_NAMES], most = names < 4 ? names : 4;
+    int64_t names = plan->param[P_NAMES] - __builtin_popcountll((uint64_t)plan->param[P_SLOTTED]);
+    int64_t most = names < 4 || names > SIM_SLOTTED ? names : 4; /* the names with slots are the last ones */
     if (names < 2 || !percent(draw, swarm->list_pct))
         return;
     for (int64_t left = between(draw, 2, most); left > 0;) {
@@ -315,6 +392,81 @@ static void draw_list(const struct sim_plan *plan, struct draw *draw, const stru
         left -= (field[O_NAMES] & bit) == 0;
         field[O_NAMES] |= bit;
     }
+}
+
+/* Second locks of the clients, drawn from a hash of its own, too. */
+static void draw_besides(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 13};
+    const int64_t *p = plan->param;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field, names[O_COUNT] = {0};
+        if (!percent(&draw, swarm->beside_pct))
+            continue;
+        draw_list(plan, &draw, swarm, names);
+        int64_t single = between(&draw, 0, p[P_NAMES] - 1);
+        field[O_BESIDE] = between(&draw, 1, 3);
+        field[O_BESIDE_WHEN] = between(&draw, BESIDE_AT_ONCE, BESIDE_WHILE_HELD);
+        field[O_BESIDE_NAME] = names[O_NAMES] != 0 ? SIM_LIST | names[O_NAMES] : single;
+        field[O_BESIDE_WAIT] = percent(&draw, swarm->wait_pct) ? between(&draw, 1, 2 * p[P_MAX_TTL]) : 0;
+        field[O_BESIDE_KEEP] = between(&draw, 0, swarm->keep_ms);
+    }
+}
+
+/* In every fourth world; not where it is judged whose turn it is, nor where a daemon is of an old version. */
+static int64_t beside_pct(const struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 14};
+    const int64_t *p = plan->param;
+    bool may = p[P_CLASS] <= CLASS_CLOCK || (p[P_CLASS] >= CLASS_MODES && p[P_CLASS] <= CLASS_SLOTS);
+    may = may && plan->mutant == MUTANT_NONE && p[P_DEAF] != DEAF_FIRST && !plan_old &&
+          p[P_FLOOD] == FLOOD_NONE;
+    return percent(&draw, 25) && may && p[P_CALM] != CALM_TURNS ? between(&draw, 5, 80) : 0;
+}
+
+/* Rights that are taken away, and reloads with other limits: in some worlds, and never where it is judged how long
+ * waiters wait. */
+static void draw_rights(const struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 15};
+    const int64_t *p = plan->param;
+    bool may = p[P_CLASS] <= CLASS_CLOCK || (p[P_CLASS] >= CLASS_MODES && p[P_CLASS] <= CLASS_SLOTS);
+    if (!may || plan->mutant != MUTANT_NONE || p[P_CALM] != CALM_NOT || p[P_FLOOD] != FLOOD_NONE)
+        return;
+    swarm->rate[FAULT_DENY] = percent(&draw, 15) ? between(&draw, 10, 300) : 0;
+    swarm->rate[FAULT_RELOAD] = percent(&draw, 15) ? between(&draw, 10, 300) : 0;
+    swarm->longest_ms[FAULT_DENY] = swarm->longest_ms[FAULT_RELOAD] = 1;
+}
+
+/* Forged letters, beside other faults. After one, a real letter of the same second raises no doubt: so locks are not
+ * broken there. Some ordinary worlds have floods and nothing else. */
+static void draw_floods(struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 18};
+    const int64_t *p = plan->param;
+    bool may = p[P_CLASS] <= CLASS_CLOCK || (p[P_CLASS] >= CLASS_MODES && p[P_CLASS] <= CLASS_SLOTS);
+    if (!may || plan->mutant != MUTANT_NONE || p[P_CALM] != CALM_NOT)
+        return;
+    if (percent(&draw, 10) && swarm->rate[FAULT_BREAK] == 0) {
+        swarm->rate[FAULT_FORGE] = between(&draw, 10, 100);
+        swarm->longest_ms[FAULT_FORGE] = 2000;
+    }
+    if (p[P_CLASS] == CLASS_ORDINARY && percent(&draw, 5) && !plan_old)
+        swarm_flood(plan, swarm, (enum flood)between(&draw, FLOOD_ONE, FLOOD_LETTERS));
+}
+
+/* Without restart_guard all is promised where masters keep their memory. */
+static void draw_unguarded(struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 19};
+    int64_t *p = plan->param;
+    bool may = p[P_CLASS] == CLASS_ORDINARY || (p[P_CLASS] >= CLASS_MODES && p[P_CLASS] <= CLASS_SLOTS);
+    if (!may || plan->mutant != MUTANT_NONE || plan_old || !percent(&draw, 5))
+        return;
+    p[P_UNGUARDED] = 1;
+    p[P_UPTIME] = 1000000;
+    swarm->rate[FAULT_CRASH_LOSE] = swarm->rate[FAULT_CRASH_OLD] = 0;
+    swarm->blackouts = swarm->rollbacks = 0;
 }
 
 static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
@@ -336,6 +488,8 @@ static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swar
             op->field[O_CLIENT] = i;
             busy_ms += draw_op(plan, &draw, swarm, op->field) + 2 + swarm->sync_ms;
             draw_resumes(&resumes, swarm, op->field);
+            if (p[P_CLASS] == CLASS_TURNS) /* others leave keys behind which nobody gives back */
+                op->field[O_RESUME_HOW] %= RESUME_AND_FIN;
             draw_list(plan, &lists, swarm, op->field);
         }
     }
@@ -378,7 +532,8 @@ static void draw_modes(struct sim_plan *plan, uint64_t seed, struct swarm *swarm
     struct draw draw = {.seed = seed, .who = 8};
     bool any = percent(&draw, 5);
     bool all = plan->param[P_CLASS] == CLASS_MODES || plan_readers;
-    if (plan->mutant != MUTANT_NONE || plan->param[P_CLASS] == CLASS_SPLIT || !(any || all))
+    bool none = plan->param[P_CLASS] == CLASS_SPLIT || plan->param[P_CALM] == CALM_LISTS;
+    if (plan->mutant != MUTANT_NONE || none || !(any || all))
         return;
     swarm->shared_pct = percent(&draw, 50) ? between(&draw, 40, 60) : between(&draw, 5, 98);
     swarm->apart = percent(&draw, 20);
@@ -388,8 +543,9 @@ static void draw_modes(struct sim_plan *plan, uint64_t seed, struct swarm *swarm
 
 static enum plan_class draw_class(struct draw *draw)
 {
-    static const int64_t pct[CLASSES] = {[CLASS_MEMORY] = 12,  [CLASS_CLOCK] = 8, [CLASS_ROLLING] = 6,
-                                         [CLASS_DISAGREE] = 6, [CLASS_TURNS] = 3, [CLASS_SPLIT] = 3};
+    static const int64_t pct[CLASSES] = {
+        [CLASS_MEMORY] = 12, [CLASS_CLOCK] = 8, [CLASS_ROLLING] = 6, [CLASS_DISAGREE] = 6, [CLASS_TURNS] = 3,
+        [CLASS_SPLIT] = 3,   [CLASS_MODES] = 3, [CLASS_LISTS] = 3,   [CLASS_SLOTS] = 3};
     int64_t drawn = between(draw, 0, 99);
     if (plan_class_drawn != CLASSES)
         return (enum plan_class)plan_class_drawn;
@@ -409,8 +565,11 @@ static void draw_long(struct sim_plan *plan, uint64_t seed)
     int64_t *p = plan->param;
     if (plan->mutant != MUTANT_NONE || p[P_CLASS] > CLASS_CLOCK || !percent(&draw, 2))
         return;
+    if (p[P_UNGUARDED] != 0) /* masters that started lately may not vote */
+        return;
     p[P_MAX_TTL] = between(&draw, PLAN_LONG_TTL_MS, percent(&draw, 50) ? INT64_C(86400000) : INT32_MAX);
-    p[P_UPTIME] = percent(&draw, 80) ? 2 * p[P_MAX_TTL] : p[P_UPTIME];
+    bool old = percent(&draw, 80) || p[P_FLOOD] != FLOOD_NONE; /* there masters vote at once */
+    p[P_UPTIME] = old ? 2 * p[P_MAX_TTL] : p[P_UPTIME];
     p[P_WALL] = percent(&draw, 50) ? between(&draw, 0, p[P_MAX_TTL] / 2 - 100) : p[P_WALL];
     int64_t long_pct = percent(&draw, 50) ? between(&draw, 1, 100) : 0;
     for (unsigned i = 0; i < plan->ops; i++) {
@@ -430,7 +589,7 @@ static void draw_slots(struct sim_plan *plan, uint64_t seed, const struct swarm 
     struct draw draw = {.seed = seed, .who = 10};
     int64_t *p = plan->param;
     if (plan->mutant == MUTANT_NONE && p[P_CLASS] <= CLASS_CLOCK && swarm->list_pct == 0 &&
-        percent(&draw, 6) && p[P_DEAF] != DEAF_OLD)
+        percent(&draw, 6) && p[P_DEAF] != DEAF_OLD && p[P_SLOTS] == 0)
         p[P_SLOTS] = between(&draw, 1, SIM_SLOTS);
 }
 
@@ -455,7 +614,9 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     plan->mutant = mutant;
     draw_params(plan, &params, seconds);
     draw_swarm(plan, &habits, &swarm);
+    draw_lacks(plan, &swarm);
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
+    draw_breaks(plan, &swarm);
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
     swarm.rollbacks = percent(&class, 10) ? between(&class, 20, 200) : 0;
     plan->param[P_DEAF] = percent(&class, 75) ? DEAF_NONE : percent(&class, 50) ? DEAF_ALL : DEAF_FIRST;
@@ -470,10 +631,16 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     if (hands && mutant == MUTANT_NONE && (plan->param[P_CLASS] <= CLASS_CLOCK || modes))
         swarm_hands(plan, &swarm);
     draw_modes(plan, seed, &swarm);
+    swarm_mixture(plan, &swarm);
+    draw_floods(plan, seed, &swarm);
+    draw_unguarded(plan, seed, &swarm);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_readers(plan, seed, &swarm);
+    swarm.beside_pct = beside_pct(plan, seed);
+    draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
+    draw_rights(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
     draw_rollbacks(plan, seed, &swarm);

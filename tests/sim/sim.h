@@ -20,7 +20,8 @@
 #include "tests/sim/store.h"
 #include "tests/sim/trace.h"
 
-#define NEVER INT64_MAX
+#define NEVER        INT64_MAX
+#define WALL_ZERO_US INT64_C(1700000000000000) /* the time of day when a run begins */
 #define LONG_BEFORE \
     (-(INT64_C(1) << 60)) /* far enough from INT64_MIN that a duration can still be subtracted */
 
@@ -80,7 +81,9 @@ enum item_kind {
     ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: by now all daemons must keep it out */
     ITEM_STALL_HELLO,  /* clients on the host of daemon a have said HELLO elsewhere since stall b */
     ITEM_HELLO,        /* the client of session b hears the answer to its HELLO */
+    ITEM_BESIDE,       /* timer of client a's second lock; c: generation */
     ITEM_STALL_OVER,   /* daemon a knows all that it can know of stall b of its host */
+    ITEM_FORGE,        /* the next letter of fault b */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
@@ -119,7 +122,7 @@ enum msg_kind {
 struct sim_msg {
     uint8_t kind;
     uint8_t verb;
-    uint8_t name;
+    uint32_t name;
     uint32_t conn, next;
     int64_t at_us;
     uint32_t bucket;
@@ -130,6 +133,7 @@ struct sim_msg {
     uint64_t waited_ms;
     bool stays, shared;
     uint16_t slots;
+    uint64_t most_ms;
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */
@@ -180,17 +184,20 @@ struct sim_master {
     unsigned saves;
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
-    int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us;
+    int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us, lacks_until_us;
     enum vote_error error;
+    enum lack lacks;
     bool scripts;
     bool restored; /* came back once with an old snapshot: deleted keys may be back */
     uint64_t next_client;
-    int64_t held_us;   /* the last loss for another reason than its clock */
-    uint32_t losses;   /* losses of its memory so far */
-    int64_t lost_us;   /* the last loss; NEVER: the master is down, and its loss happens when it starts */
-    int64_t wrote_us;  /* the last command that it took and that a daemon may count on */
-    int64_t forgot_us; /* the last of these commands that the last loss can have undone */
-    bool unseen;       /* the last loss shows neither in run_id nor in uptime */
+    int64_t busy_until_us; /* it runs the last command until then */
+    int64_t held_us;       /* the last loss for another reason than its clock */
+    uint32_t losses;       /* losses of its memory so far */
+    int64_t lost_us;       /* the last loss; NEVER: the master is down, and its loss happens when it starts */
+    int64_t kept_us;       /* the same before a crash that loses nothing */
+    int64_t wrote_us;      /* the last command that it took and that a daemon may count on */
+    int64_t forgot_us;     /* the last of these commands that the last loss can have undone */
+    bool unseen;           /* the last loss shows neither in run_id nor in uptime */
     int64_t jumped_before_us;
     int64_t jumped_us;      /* the last jump of its clock, ... */
     int64_t jumped_ms;      /* ... its size, ... */
@@ -198,6 +205,7 @@ struct sim_master {
     unsigned drifts;        /* drifts of its clock at present */
     int64_t drifted_us;     /* the end of the last drift */
     int64_t rate_ppm;       /* the rate of its clock without them */
+    bool set_far;           /* its clock was set by FAULT_SET */
     bool set_back;          /* its clock was set back at least once, or ran at another rate */
     int64_t rubbish_us;     /* the last write of a stranger to its marker */
     uint32_t ear[SIM_EARS]; /* connections that listen, perhaps half dead */
@@ -225,6 +233,7 @@ struct sim_node {
     bool blind_before;         /* the daemon knew nothing of the loss before at the last one, nor since */
     bool knew;                 /* the daemon has used the master: it remembers the marker ... */
     uint32_t knew_epoch;       /* ... and the clock of this run, too */
+    int64_t probed_us;         /* the master ran the last probe, or handshake, that was answered well */
     int64_t group_us;          /* the master showed it the marker, last ... */
     int64_t group_before_us;   /* ... before its memory was lost */
     int64_t time_rtt_us;       /* the round trip of the last TIME; 0: none */
@@ -247,7 +256,8 @@ struct sim_node {
 struct sim_daemon {
     unsigned index;
     bool running;
-    unsigned masters, quorum; /* by its configuration */
+    unsigned first, masters,
+        quorum; /* by its configuration: the first of its masters, and the one behind the last */
     int64_t max_ttl_ms, full_us;
     struct coordinator *core;
     uint32_t incarnation;
@@ -273,6 +283,7 @@ struct sim_daemon {
     } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
+    uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];
@@ -301,6 +312,15 @@ enum client_state {
     CLIENT_ENDING
 };
 
+/* A client's second lock (sim_beside.c). */
+struct beside {
+    enum { BESIDE_IDLE, BESIDE_ASKING, BESIDE_HOLDING } state;
+    bool shared;
+    unsigned left, name; /* so many are still to be asked for */
+    int64_t wait_ms, keep_ms;
+    uint32_t session, request, tok, timer;
+};
+
 struct sim_client {
     unsigned index, home;
     bool remote;
@@ -321,6 +341,7 @@ struct sim_client {
     int64_t tried_us; /* ... since then */
     bool fresh;       /* second phase: asks for each name once, whatever its plan says */
     struct sim_record fresh_op;
+    struct beside beside;
 };
 
 /* ---- the world ---- */
@@ -334,14 +355,15 @@ struct sim_world {
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
     int64_t full_us;                  /* the longest quarantine */
-    int64_t jump_us;                  /* the time by which a key may live longer, since clocks are set back */
-    bool rubbish;                     /* a stranger will write to a marker: daemons then judge no memory */
-    bool early_stall;                 /* a host stood still while its daemon read clocks for the first time */
-    bool quick_links;                 /* no answer takes long */
-    bool true_clocks;                 /* no master's clock jumps or drifts */
-    bool odd_over;                    /* the odd daemon has the others' configuration now */
-    uint16_t others_wrote;            /* masters that a daemon but for the odd one has given its number */
-    bool healing;                     /* second phase */
+    bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
+    int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
+    bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
+    bool early_stall; /* a host stood still while its daemon read clocks for the first time */
+    bool quick_links; /* no answer takes long */
+    bool true_clocks; /* no master's clock jumps or drifts */
+    bool odd_over;    /* the odd daemon has the others' configuration now */
+    uint16_t others_wrote; /* masters that a daemon but for the odd one has given its number */
+    bool healing;          /* second phase */
     unsigned heal_phase;
     int64_t heal_us; /* start of its present part */
     struct sim_master master[SIM_MASTERS];
@@ -401,6 +423,9 @@ void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, c
 void daemon_configure(struct sim_world *w, struct sim_daemon *d);
 void daemon_start(struct sim_world *w, struct sim_daemon *d);
 void daemon_stop(struct sim_world *w, struct sim_daemon *d);
+struct coordinator_config daemon_config(const struct sim_world *w,
+                                        const struct sim_daemon *d); /* at its start */
+void daemon_arm(struct sim_world *w, struct sim_daemon *d);          /* by the coordinator's deadline */
 void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_event *event);
 void daemon_drained(struct sim_world *w, struct sim_daemon *d);
 void daemon_timer(struct sim_world *w, struct sim_daemon *d);
@@ -418,6 +443,19 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
 void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */
 void node_receive(struct sim_world *w, const struct sim_msg *msg);
 
+/* rights.c */
+void rights_deny(struct sim_world *w, struct sim_client *c, enum denied what);
+void rights_reload(struct sim_world *w, struct sim_daemon *d, uint32_t limits); /* 0: those of the start */
+struct peer rights_peer(const struct sim_world *w, const struct sim_daemon *d, unsigned client);
+
+/* sim_beside.c */
+void beside_begin(struct sim_world *w, struct sim_client *c, enum beside_when when);
+bool beside_is_needed(const struct sim_world *w,
+                      const struct sim_client *c);            /* the first lock is kept for it */
+void beside_timer(struct sim_world *w, struct sim_client *c); /* ITEM_BESIDE */
+bool beside_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message);
+void beside_lost(struct sim_client *c, uint32_t tok);
+
 /* sim_ear.c */
 struct ear_master {
     struct sim_world *world;
@@ -425,12 +463,16 @@ struct ear_master {
 };
 /* Whether the daemon is of the version before the queue at present. */
 bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d);
+/* Whether the daemon does not listen. */
+bool daemon_is_deaf(const struct sim_world *w, const struct sim_daemon *d);
 void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void ear_receive(struct sim_world *w, const struct sim_msg *msg);
 void ear_reset(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void ear_ping(struct sim_world *w, uint32_t index);
 void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t conn);
 unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name); /* arg: struct ear_master */
+/* Of a master by its number in the world. */
+void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned master, struct master_row *row);
 uint32_t daemon_id(const struct sim_daemon *d);
 
 void client_start(struct sim_world *w, struct sim_client *c);
@@ -446,6 +488,8 @@ unsigned client_via(const struct sim_world *w, const struct sim_client *c);
 void client_after(struct sim_world *w, struct sim_client *c, int64_t ms);
 uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, const struct request *what,
                     uint32_t target, uint32_t tok);
+void client_words_of(const struct sim_world *w, struct request *what, enum verb verb, unsigned name,
+                     uint32_t tok);
 void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok);
 void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how);
@@ -467,6 +511,16 @@ void resume_begin(struct sim_world *w, struct sim_client *c);
 void resume_timer(struct sim_world *w, struct sim_client *c);
 void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message);
 void resume_closed(struct sim_world *w, struct sim_client *c, uint32_t session);
+
+void break_lock(struct sim_world *w, unsigned name); /* sim_break.c */
+
+/* sim_flood.c */
+void flood_begin(struct sim_world *w, struct sim_client *c, int64_t requests);
+/* The daemon does not read the message before then; 0: it does now. */
+int64_t flood_held_us(struct sim_world *w, uint32_t session, const struct sim_message *message);
+int64_t flood_due_us(const struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void flood_served(const struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+void forge_letter(struct sim_world *w, uint32_t fault);
 
 void fault_begin(struct sim_world *w, const struct sim_record *fault, uint32_t index);
 void fault_end(struct sim_world *w, const struct sim_record *fault);

@@ -20,17 +20,17 @@ $(BUILD)/mutants/daemon/coordinator/fence.o: ALL_CFLAGS += $(call planted,fence_
 
 $(BUILD)/mutants/%.o: %.c Makefile tests/sim/sim.mk
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SIM): $(BUILD)/tests/sim/main.o $(SIM_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 $(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(BUILD)/tests/unit/suite.o
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
 
-$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/model.o tests/sim/store.o tests/sim/store_readers.o tests/sim/store_queue.o tests/sim/store_list.o daemon/coordinator/base/quorum.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
+$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/model.o tests/sim/store.o tests/sim/store_readers.o tests/sim/store_queue.o tests/sim/store_list.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
               $(patsubst %.c,%.o,$(wildcard proto/*.c)))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
 
 -include $(SIM_OBJ:.o=.d) $(BUILD)/tests/sim/main.d $(BUILD)/tests/sim/model.d $(SIM_TEST).d $(SIM_MODEL:=.d)
 

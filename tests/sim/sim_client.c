@@ -68,7 +68,8 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     if (c->session[daemon] == 0)
         c->session[daemon] = session_new(w, c->index, daemon);
     uint32_t session = c->session[daemon];
-    uint32_t request = asked_new(w, session, what->verb, client_name(w, c));
+    uint32_t request =
+        asked_new(w, session, what->verb, what->name.len != 0 ? name_index(&what->name) : client_name(w, c));
     struct sim_asked *asked = &w->oracle.asked[request];
     asked->wait_ms = what->wait_ms;
     asked->max_ms = what->max_ms;
@@ -86,12 +87,12 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     return request;
 }
 
-void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
-                  uint32_t tok)
+void client_words_of(const struct sim_world *w, struct request *what, enum verb verb, unsigned name,
+                     uint32_t tok)
 {
     *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
     char *text = what->name.text;
-    FOR_NAMES(n, client_name(w, c))
+    FOR_NAMES(n, name)
     {
         if (text != what->name.text)
             *text++ = ',';
@@ -104,6 +105,12 @@ void client_words(const struct sim_world *w, const struct sim_client *c, struct 
         what->has_token = true;
         what->token = w->oracle.tok[tok].token;
     }
+}
+
+void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
+                  uint32_t tok)
+{
+    client_words_of(w, what, verb, client_name(w, c), tok);
 }
 
 /* ---- an op ---- */
@@ -181,7 +188,7 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
         what.ttl_ms = w->daemon[c->home].max_ttl_ms;
     what.wait_ms = op->field[O_WAIT];
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
-    what.slots = (uint16_t)name_slots(w, (unsigned)op->field[O_NAME]);
+    what.slots = (uint16_t)name_slots(w, client_name(w, c));
     what.shared = what.shared && what.slots == 0;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
     if (c->request == 0) {
@@ -190,6 +197,7 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
     }
     c->state = CLIENT_ASKING;
     c->timer++;
+    beside_begin(w, c, BESIDE_AT_ONCE);
     if (op->field[O_GIVE_UP] < 0)
         return;
     if (op->field[O_HOW] == END_UNDELIVERED)
@@ -284,6 +292,7 @@ static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned da
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
     by_token =
         by_token || !bound || client_shares_more(w, c->tok) || client_has_more(w, c, c->session[daemon]);
+    by_token = by_token || (c->beside.session == c->session[daemon] && c->beside.name == client_name(w, c));
     client_words(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
     oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);
@@ -350,6 +359,8 @@ void client_timer(struct sim_world *w, struct sim_client *c)
     case CLIENT_HOLDING:
         if (c->acts < client_acts(op))
             client_act(w, c);
+        else if (beside_is_needed(w, c))
+            client_after(w, c, 5);
         else
             client_end(w, c);
         return;
@@ -406,12 +417,21 @@ static void client_locked(struct sim_world *w, struct sim_client *c, const struc
     c->tok = tok;
     client_told(w, c, message->session, tok, message->reply.until_ms);
     client_holds_on(w, c);
+    beside_begin(w, c, BESIDE_WHILE_HELD);
 }
 
 static void client_unlocked(struct sim_world *w, struct sim_client *c, const struct reply *reply)
 {
     if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* the client had taken it more than once */
         client_unlock(w, c, c->at, false);
+        return;
+    }
+    /* No other daemon knows the token of a lock that was just handed on. A client of a world in which nothing else is
+     * wrong does not leave the lock behind. */
+    bool beside = w->oracle.asked[c->request].daemon != c->at;
+    bool calm = w->plan->param[P_CLASS] == CLASS_TURNS || w->plan->param[P_CALM] != 0;
+    if (reply->code == REPLY_NOTHELD && beside && calm) {
+        client_unlock(w, c, c->at, true);
         return;
     }
     if (reply->code != REPLY_UNLOCKED && reply->code != REPLY_NOTHELD)
@@ -426,6 +446,8 @@ static void client_reply(struct sim_world *w, struct sim_client *c, const struct
     bool mine = message->request == c->request;
     switch (asked->verb) {
     case VERB_LOCK:
+        if (beside_reply(w, c, message))
+            return;
         if (asked->down && reply->code == REPLY_LOCKED) {
             down_locked(w, c, message);
         } else if (asked->reentry && reply->code == REPLY_LOCKED) {
@@ -493,6 +515,7 @@ static void client_notice(struct sim_world *w, struct sim_client *c, const struc
     if (notice->kind != NOTICE_LOST)
         return;
     oracle_hears_lost(w, c->index, tok);
+    beside_lost(c, tok);
     if (c->tok == tok && c->state == CLIENT_HOLDING)
         client_next(w, c);
 }

@@ -3,9 +3,7 @@
 
 #include "tests/sim/sim.h"
 
-enum { CHECK_EVERY = 64, SPINS = 500 };
-
-static const int64_t WALL_ZERO_US = INT64_C(1700000000000000);
+enum { CHECK_EVERY = 64, SPINS = 500, FLOOD_RENEWALS = 60 };
 
 /* ---- start and end ---- */
 
@@ -17,6 +15,8 @@ void daemon_configure(struct sim_world *w, struct sim_daemon *d)
     d->masters = (unsigned)(odd && param[P_ODD_MASTERS] > 0 ? param[P_ODD_MASTERS] : param[P_MASTERS]);
     d->max_ttl_ms = odd && param[P_ODD_MAX_TTL] > 0 ? param[P_ODD_MAX_TTL] : param[P_MAX_TTL];
     d->quorum = d->masters / 2 + 1;
+    d->first = odd ? (unsigned)param[P_ODD_FIRST] : 0;
+    d->masters += d->first;
     d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* max_ttl and its drift */
 }
 
@@ -31,13 +31,12 @@ uint32_t daemon_id(const struct sim_daemon *d)
     return store_id(&self);
 }
 
-void daemon_start(struct sim_world *w, struct sim_daemon *d)
+struct coordinator_config daemon_config(const struct sim_world *w, const struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
-    daemon_configure(w, d);
-    d->incarnation++;
-    struct coordinator_config config = {
-        .masters = d->masters,
+    return (struct coordinator_config){
+        .masters = d->masters - d->first,
+        .set = param[P_ODD_FIRST] > 0 ? 1 + d->first : 0,
         .default_ttl_ms = d->max_ttl_ms,
         .min_ttl_ms = param[P_MIN_TTL],
         .max_ttl_ms = d->max_ttl_ms,
@@ -46,20 +45,30 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
         .retry_min_ms = param[P_RETRY_MIN],
         .retry_max_ms = param[P_RETRY_MAX],
         .drain_timeout_ms = param[P_DRAIN_TIMEOUT],
-        .restart_guard = true,
+        .restart_guard = param[P_UNGUARDED] == 0,
         .fanout_quorum =
             param[P_FANOUT] == FANOUT_QUORUM || (param[P_FANOUT] == FANOUT_MIXED && d->index % 2),
-        .no_kill = (uint16_t)param[P_NO_KILL],
+        .no_kill = (uint16_t)(param[P_NO_KILL] >> d->first),
         .max_sessions = 128,
         .max_locks = (uint32_t)param[P_MAX_LOCKS],
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],
         .max_undo = (uint32_t)param[P_MAX_UNDO],
-        .max_renewals = d->index % 2 == 1 && param[P_CLASS] != CLASS_ROLLING ? 2 : 0,
+        .max_renewals = param[P_FLOOD] != FLOOD_NONE                           ? FLOOD_RENEWALS
+                        : d->index % 2 == 1 && param[P_CLASS] != CLASS_ROLLING ? 2
+                                                                               : 0,
         .join_from = (uint32_t)param[P_JOIN_FROM],
         .max_locks_per_client = 64,
         .max_waits_per_client = 64,
         .self = self_of(d),
     };
+}
+
+void daemon_start(struct sim_world *w, struct sim_daemon *d)
+{
+    daemon_configure(w, d);
+    d->incarnation++;
+    struct coordinator_config config = daemon_config(w, d);
+    d->limits = 0;
     d->core = coordinator_new(&config);
     d->running = true;
     d->draining = false;
@@ -92,7 +101,7 @@ static void tell(struct sim_world *w, uint32_t session, enum tell_kind kind, con
 void daemon_stop(struct sim_world *w, struct sim_daemon *d)
 {
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 0, 0, 0, 0, 0);
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (d->node[i].conn != 0)
             link_close(w, d->node[i].conn - 1);
         if (d->node[i].ear != 0)
@@ -173,6 +182,11 @@ static void told_clock(struct sim_world *w, struct sim_daemon *d, const struct a
     }
 }
 
+void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned master, struct master_row *row)
+{
+    coordinator_master_row(d->core, now_ms, master - d->first, row);
+}
+
 /* ---- a step ---- */
 
 static void daemon_act(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -194,7 +208,7 @@ static void daemon_act(struct sim_world *w, struct sim_daemon *d, const struct a
     }
 }
 
-static void daemon_arm(struct sim_world *w, struct sim_daemon *d)
+void daemon_arm(struct sim_world *w, struct sim_daemon *d)
 {
     int64_t deadline_ms = coordinator_deadline(d->core);
     if (deadline_ms == INT64_MAX)
@@ -219,7 +233,7 @@ static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned ma
     if (node->conn == 0)
         return;
     struct master_row row;
-    coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
+    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
     bool jumped = row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK;
     if (jumped && w->true_clocks && !w->early_stall)
         violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
@@ -252,7 +266,13 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
     event->now_ms = clock_ms(&d->clock, w->now_us);
     event->wall_us = WALL_ZERO_US + w->now_us + d->wall_us;
     memcpy(event->random, d->random, sizeof(d->random));
+    if (event->kind >= EVENT_MASTER_CONNECTED && event->kind <= EVENT_MASTER_LETTER)
+        event->master -= d->first;
     coordinator_step(d->core, event, &actions);
+    for (unsigned i = 0; i < actions.count; i++) {
+        actions.list[i].masters = (uint16_t)(actions.list[i].masters << d->first);
+        actions.list[i].master = (uint8_t)(actions.list[i].master + d->first);
+    }
     d->random_used = actions.random_used;
     if (++d->steps % CHECK_EVERY == 0)
         coordinator_check(d->core);
@@ -262,14 +282,15 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
     }
     /* After a pause, or from a master that hung, much may arrive at once. An answer to a command of an earlier
      * millisecond is no part of a loop within this one. */
-    bool heard = event->kind >= EVENT_MASTER_WOKE && event->kind <= EVENT_MASTER_TOLD;
+    bool heard = event->kind >= EVENT_MASTER_WOKE && event->kind <= EVENT_MASTER_LETTER;
     heard = heard || (w->heard != NULL && w->heard->sent_us / 1000 < w->now_us / 1000);
+    heard = heard || (event->kind == EVENT_REQUEST && w->plan->param[P_FLOOD] != FLOOD_NONE);
     if (!heard && ++d->spins > SPINS)
         violation(w, 11, "d%u: %d steps within a millisecond", d->index, SPINS);
     for (unsigned i = 0; i < actions.count; i++)
         daemon_act(w, d, &actions.list[i]);
     if (event->kind == EVENT_MASTER_VOTE || event->kind == EVENT_TIMER) {
-        for (unsigned i = 0; i < d->masters; i++)
+        for (unsigned i = d->first; i < d->masters; i++)
             daemon_settle(w, d, i);
     }
     daemon_arm(w, d);
@@ -320,6 +341,7 @@ static void daemon_request(struct sim_world *w, struct sim_daemon *d, const stru
                                       .request = message->request,
                                       .target = message->target,
                                       .what = message->what};
+    event.peer = rights_peer(w, d, w->oracle.session[message->session].client);
     w->oracle.session[message->session].unanswered++;
     oracle_asked(w, d, message->request);
     daemon_step(w, d, &event);

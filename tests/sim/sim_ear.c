@@ -1,4 +1,5 @@
 /* The second connection of a daemon to each master, which only listens: as node_new_subscriber() does it. */
+#include "proto/slot.h"
 #include "tests/sim/sim.h"
 
 enum { EAR_BACKOFF_US = 50000, EAR_BACKOFF_MOST_US = 1000000, EAR_PING_US = 1000000 };
@@ -8,8 +9,7 @@ bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d)
     return w->plan->param[P_DEAF] == DEAF_OLD && d->index == 0 && d->incarnation % 2 == 1;
 }
 
-/* A daemon that does not listen. */
-static bool is_deaf(const struct sim_world *w, const struct sim_daemon *d)
+bool daemon_is_deaf(const struct sim_world *w, const struct sim_daemon *d)
 {
     int64_t deaf = w->plan->param[P_DEAF];
     return deaf == DEAF_ALL || (deaf == DEAF_FIRST && d->index == 0) || daemon_is_old(w, d);
@@ -19,7 +19,7 @@ void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
     uint32_t index;
-    if (!d->running || node->ear != 0 || is_deaf(w, d))
+    if (!d->running || node->ear != 0 || daemon_is_deaf(w, d))
         return;
     struct sim_conn *conn = conn_new(w, d->index, master, &index);
     conn->ear = true;
@@ -34,9 +34,12 @@ static void ear_event(struct sim_world *w, struct sim_daemon *d, unsigned master
                       unsigned name)
 {
     struct coordinator_event event = {.kind = kind, .master = master};
+    unsigned base = key_base(name), slot = name != base ? name - key_of_slot(base, 0) : 0;
     event.what.name.len = 2;
     event.what.name.text[0] = 'n';
-    event.what.name.text[1] = (char)('0' + name);
+    event.what.name.text[1] = (char)('0' + base);
+    if (name != base)
+        slot_name(&event.what.name, &(struct name){.len = 2, .text = {'n', (char)('0' + base)}}, slot);
     trace_add(w, TRACE_EAR, d->index, master, kind, name, 0, 0, 0);
     daemon_step(w, d, &event);
 }
@@ -94,9 +97,12 @@ void ear_receive(struct sim_world *w, const struct sim_msg *msg)
         ear_event(w, d, master, EVENT_MASTER_LISTENS, 0);
         return;
     case MSG_HEARD:
+        if (msg->verb == 'g')
+            oracle_hears_letter(w, d, master, msg->name);
         ear_event(w, d, master,
                   msg->verb == 'w'   ? EVENT_MASTER_WOKE
                   : msg->verb == 'l' ? EVENT_MASTER_WOKE_LATE
+                  : msg->verb == 'g' ? EVENT_MASTER_LETTER
                                      : EVENT_MASTER_TOLD,
                   msg->name);
         return;
@@ -132,7 +138,7 @@ unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name)
         const struct sim_conn *conn = &at->world->conn[index];
         if (!conn->open_master || conn->id != id)
             continue;
-        struct sim_msg message = {.kind = MSG_HEARD, .verb = (uint8_t)what, .name = (uint8_t)name};
+        struct sim_msg message = {.kind = MSG_HEARD, .verb = (uint8_t)what, .name = name};
         link_send(at->world, index, DOWN, &message);
         heard++;
     }

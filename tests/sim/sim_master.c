@@ -77,6 +77,9 @@ void master_start(struct sim_world *w, struct sim_master *m)
     m->next_client = 1;
     m->scripts = false;
     trace_add(w, TRACE_MASTER, m->index, m->epoch, m->crash == FAULT_CRASH_KEEP, 0, 0, 0, 0);
+    m->lost_us = m->kept_us;
+    if (w->plan->param[P_UNGUARDED] != 0 && m->crash == FAULT_CRASH_KEEP)
+        return; /* daemons may rely on that */
     m->held_us = w->now_us;
     master_loses(w, m, m->crash == FAULT_PROMOTE);
 }
@@ -92,6 +95,7 @@ void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_re
     m->hung_until_us = 0;
     w->oracle.crashed_us = w->now_us;
     oracle_crashed(w, m);
+    m->kept_us = m->lost_us;
     m->lost_us = NEVER; /* until the master starts again */
     for (uint32_t i = 0; i < w->conns; i++) {
         struct sim_conn *conn = &w->conn[i];
@@ -146,7 +150,23 @@ static bool is_script(unsigned verb, unsigned name)
 {
     if (name & SIM_LIST)
         return verb != COMMAND_ZADD;
-    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_DOWN;
+    return (verb >= COMMAND_ENQUEUE && verb <= COMMAND_CUT) || verb == COMMAND_GROUP_SET ||
+           verb == COMMAND_GROUP_NEW || verb == COMMAND_TRY;
+}
+
+/* Whether the command needs one that the master does not have. Scripts that do not come to it still run. */
+static bool master_lacks(const struct sim_master *m, int64_t now_ms, const struct store_command *command)
+{
+    switch (m->lacks) {
+    case LACKS_GETEX: return command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE;
+    case LACKS_EVALSHA: return is_script(command->verb, command->name);
+    case LACKS_PEXPIRE:
+        return (command->verb == COMMAND_EXTEND || command->verb == COMMAND_SETTLE ||
+                command->verb == COMMAND_DOWN) &&
+               store_refuses(&m->store, now_ms, command, ERROR_READONLY);
+    default:
+        return command->verb == COMMAND_RELEASE && store_refuses(&m->store, now_ms, command, ERROR_READONLY);
+    }
 }
 
 /* The reason for which a command is not run; false: there is none. */
@@ -160,6 +180,13 @@ static bool master_refuses(const struct sim_world *w, const struct sim_master *m
     vote->error = m->error;
     if (w->now_us < m->error_until_us && store_refuses(&m->store, now_ms, command, vote->error))
         return true;
+    vote->error = ERROR_OTHER;
+    if (w->now_us < m->lacks_until_us && master_lacks(m, now_ms, command))
+        return true;
+    if (w->now_us < m->lacks_until_us && command->verb == COMMAND_TRY && m->lacks > LACKS_EVALSHA) {
+        *vote = (struct vote){.kind = VOTE_NO, .number = LACKING_PEXPIRE};
+        return true;
+    }
     vote->error = ERROR_WRONGTYPE;
     return w->now_us < m->zadd_error_until_us && command->verb == COMMAND_ZADD;
 }
@@ -200,6 +227,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .stays = msg->stays,
                                     .shared = msg->shared,
                                     .slots = msg->slots,
+                                    .most_ms = msg->most_ms,
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};

@@ -21,7 +21,7 @@ static void node_again(struct sim_world *w, struct sim_daemon *d, unsigned maste
 void node_start(struct sim_world *w, struct sim_daemon *d)
 {
     memset(d->node, 0, sizeof(d->node));
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         const struct sim_master *m = &w->master[i];
         d->node[i].blind = m->unseen && master_young_us(m, d->full_us) > w->now_us;
         d->node[i].unaware = d->node[i].blind;
@@ -84,7 +84,7 @@ void node_dial_timeout(struct sim_world *w, uint32_t index)
 bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master)
 {
     struct master_row row;
-    coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
+    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
     return row.state == MASTER_QUARANTINE;
 }
 
@@ -139,8 +139,7 @@ unsigned name_index(const struct name *name)
 
 unsigned name_slots(const struct sim_world *w, unsigned name)
 {
-    bool has = (name > 0 || w->names == 1) && !(name & SIM_LIST);
-    return has ? (unsigned)w->plan->param[P_SLOTS] : 0;
+    return plan_slots(w->plan, name);
 }
 
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -151,24 +150,30 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         command->to = (struct token){{0}}; /* it wakes nobody */
         command->stays = false;
     }
+    if (command->verb == COMMAND_LETTER && daemon_is_old(w, d))
+        return;
+    if (daemon_is_old(w, d))
+        command->most_ms = 0;
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves =
         command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE || command->verb == COMMAND_DOWN;
+    bool letter = command->verb == COMMAND_LETTER;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,
-                          .name = (uint8_t)name,
+                          .name = name,
                           .bucket = command->bucket,
                           .tok = tok,
                           .to = moves ? oracle_tok(w, &command->to, name) : 0,
                           .other = command->has_other ? oracle_tok(w, &command->other, name) : 0,
                           .third = command->has_third ? oracle_tok(w, &command->third, name) : 0,
-                          .self = moves ? 0 : store_id(&command->to),
+                          .self = moves ? 0 : store_id(letter ? &command->token : &command->to),
                           .waited_ms = command->waited_ms,
                           .stays = command->stays,
                           .shared = command->shared,
                           .slots = command->slots,
+                          .most_ms = command->most_ms,
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};
@@ -176,7 +181,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         msg.vote.group = command->group;
     trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
-    for (unsigned i = 0; i < d->masters; i++) {
+    for (unsigned i = d->first; i < d->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
             continue;
         if (marks) /* to read its own mark is no news to it */
@@ -187,7 +192,8 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         link_send(w, d->node[i].conn - 1, UP, &msg);
     }
     oracle_send(w, d, action, tok, name);
-    for (unsigned i = 0; i < d->masters; i++) {
+    oracle_flood_sent(w, d, action, tok);
+    for (unsigned i = d->first; i < d->masters; i++) {
         struct sim_conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])
             continue;

@@ -4,10 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tests/group_model.h"
 #include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
 
 enum mutant store_mutant = MUTANT_NONE;
+bool (*store_made)(uint32_t tok);
 
 unsigned key_of_slot(unsigned name, unsigned slot)
 {
@@ -105,14 +107,26 @@ static void store_group(struct store *s, int64_t now_ms, const struct store_comm
     vote->group = s->group.group;
 }
 
+/* Whether the script writes, and what. */
+static bool group_written(const struct store *s, int64_t now_ms, const struct store_command *command,
+                          struct group *written)
+{
+    bool there = group_there(s, now_ms);
+    *written = command->group;
+    if (there && s->group.kind == STORE_GROUP_RUBBISH)
+        return false;
+    return group_model_writes(command->verb, there, &s->group.group, written, (int64_t)command->waited_ms,
+                              now_ms);
+}
+
 static void store_group_set(struct store *s, int64_t now_ms, const struct store_command *command,
                             struct vote *vote)
 {
-    enum command_verb verb = command->verb;
-    if (group_there(s, now_ms) == (verb == COMMAND_GROUP_NEW))
+    struct group written;
+    if (!group_written(s, now_ms, command, &written))
         return;
     s->group = (struct store_group){
-        .kind = STORE_GROUP_OURS, .expires_ms = now_ms + (int64_t)command->number, .group = command->group};
+        .kind = STORE_GROUP_OURS, .expires_ms = now_ms + (int64_t)command->number, .group = written};
     vote->kind = VOTE_YES;
 }
 
@@ -146,10 +160,13 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
         if (!readers_leave(key, command->tok))
             return;
         vote->kind = VOTE_YES;
+        queue_letter(command, to, command->maker, command->name);
         if (key->there)
             return;
     } else if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
         return;
+    else
+        queue_letter(command, to, key->maker, command->name);
     key->there = false;
     key->readers = 0;
     vote->kind = VOTE_YES;
@@ -175,8 +192,32 @@ static void store_extend(struct store_key *key, int64_t now_ms, const struct sto
     int64_t wanted_ms = now_ms + (int64_t)command->number;
     if (wanted_ms > key->expires_ms || store_mutant == MUTANT_EXTEND_SHORTENS)
         key->expires_ms = wanted_ms;
+    else if (command->most_ms != 0 && key->expires_ms > now_ms + (int64_t)command->most_ms)
+        key->expires_ms = now_ms + (int64_t)command->most_ms;
     vote->kind = VOTE_NUMBER;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
+}
+
+unsigned store_cut(struct store_key *key, int64_t now_ms, int64_t most_ms)
+{
+    if (readers_have(key, now_ms))
+        return readers_cut(key, now_ms + most_ms);
+    bool made = store_made == NULL || store_made(key->tok);
+    if (!store_there(key, now_ms) || key->expires_ms <= now_ms + most_ms || !made)
+        return 0;
+    key->expires_ms = now_ms + most_ms;
+    return 1;
+}
+
+static void store_cuts(struct store *s, int64_t now_ms, const struct store_command *command,
+                       struct vote *vote)
+{
+    int64_t most_ms = (int64_t)command->number;
+    vote->kind = VOTE_NUMBER;
+    if (command->slots == 0)
+        vote->number = store_cut(&s->key[command->name], now_ms, most_ms);
+    for (unsigned slot = 0; slot < command->slots; slot++)
+        vote->number += store_cut(&s->key[key_of_slot(command->name, slot)], now_ms, most_ms);
 }
 
 static void store_check(const struct store_key *key, int64_t now_ms, const struct store_command *command,
@@ -242,6 +283,7 @@ static void store_down(struct store_key *key, int64_t now_ms, const struct store
     struct store_command extend = *command;
     int64_t ends_ms = now_ms + (int64_t)command->number;
     extend.verb = COMMAND_EXTEND;
+    extend.most_ms = 0;
     extend.tok = command->to;
     extend.maker = command->to_maker;
     if (readers_have(key, now_ms)) {
@@ -275,11 +317,12 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     const struct publisher to = {publish, arg};
     *vote = (struct vote){.kind = VOTE_NO};
     if (command->name & SIM_LIST) {
-        store_run_list(s, now_ms, command, vote);
+        store_run_list(s, now_ms, command, &to, vote);
         return;
     }
     struct store_key *key = &s->key[command->name];
     switch (command->verb) {
+    case COMMAND_TRY: vote->kind = VOTE_YES; return;
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
@@ -292,6 +335,9 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_ZSCORE:
         vote->kind = VOTE_NUMBER;
         vote->number = store_score(s, command->bucket);
+        return;
+    case COMMAND_LETTER:
+        queue_letter(&(struct store_command){.self = UINT32_MAX}, &to, command->self, command->name);
         return;
     case COMMAND_DEQUEUE: queue_dequeue(s, now_ms, command, vote); return;
     case COMMAND_ENQUEUE: queue_enqueue(s, now_ms, command, &to, vote); return;
@@ -306,6 +352,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
     case COMMAND_SETTLE: store_settle(key, now_ms, command, vote); return;
     case COMMAND_DOWN: store_down(key, now_ms, command, vote); return;
+    case COMMAND_CUT: store_cuts(s, now_ms, command, vote); return;
     default: assert(false && "not a command for the store");
     }
 }
@@ -327,18 +374,21 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
                    enum vote_error error)
 {
     enum command_verb verb = command->verb;
-    bool asks = verb <= COMMAND_TIME;
+    bool asks = (verb <= COMMAND_TIME && verb != COMMAND_TRY) || verb == COMMAND_LETTER; /* PUBLISH */
     bool writes = false, grows = false;
+    struct group group;
     if (command->name & SIM_LIST)
         writes = store_list_writes(s, now_ms, command, &grows);
     switch (command->name & SIM_LIST ? COMMAND_TIME : verb) {
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
+    case COMMAND_GROUP_NEW: writes = grows = group_written(s, now_ms, command, &group); break;
+    case COMMAND_TRY:
     case COMMAND_SET:
     case COMMAND_HEAL:
     case COMMAND_ZADD:
     case COMMAND_LOOK:
     case COMMAND_ENQUEUE: writes = grows = true; break;
+    case COMMAND_CUT:
     case COMMAND_DEQUEUE: writes = true; break;
     case COMMAND_ALONG:
     case COMMAND_PASS: writes = queue_writes(s, now_ms, command); break;
@@ -347,6 +397,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
         writes = readers_share_writes(s, now_ms, command, false);
         grows = readers_share_writes(s, now_ms, command, true);
         break;
+    case COMMAND_GROUP:
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
     case COMMAND_SETTLE: /* the script writes first what needs no memory */

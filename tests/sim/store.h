@@ -66,8 +66,9 @@ struct store_command {
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other, third; /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none */
     uint32_t self;         /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
-    uint64_t waited_ms;    /* ENQUEUE, LOOK, SHARE */
-    uint16_t slots;        /* LOOK */
+    uint64_t waited_ms;    /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
+    uint64_t most_ms;      /* EXTEND */
+    uint16_t slots;        /* LOOK, CUT */
     bool stays;            /* RELEASE */
     bool shared;           /* ENQUEUE */
     uint32_t bucket;
@@ -94,17 +95,22 @@ int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uin
 /* The token of the name's key: of several readers', the given one if it is there. 0: no key. */
 uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
 /* store_list.c: the same for a command for several names. */
-void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
+struct publisher;
+void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command,
+                    const struct publisher *to, struct vote *vote);
 bool store_list_writes(const struct store *s, int64_t now_ms, const struct store_command *command,
                        bool *grows);
 /* store.c, for store_list.c */
-bool store_higher(struct store *s, uint32_t bucket, uint64_t score); /* ZADD GT CH of one bucket */
+unsigned store_cut(struct store_key *key, int64_t now_ms, int64_t most_ms); /* returns how many were cut */
+bool store_higher(struct store *s, uint32_t bucket, uint64_t score);        /* ZADD GT CH of one bucket */
 uint64_t store_score(struct store *s, uint32_t bucket);
 /* A slot's own name has an index behind those of the names; key_base() is the index of its name. */
 unsigned key_of_slot(unsigned name, unsigned slot);
 unsigned key_base(unsigned key);
 /* The id as a number: numbers are in order as the texts in a real queue are. */
 uint32_t store_id(const struct token *token);
+/* Whether the tok's token was made by a daemon, and is no mark; NULL: all are. */
+extern bool (*store_made)(uint32_t tok);
 /* The planted bug that changes the scripts. */
 extern enum mutant store_mutant;
 

@@ -1,6 +1,6 @@
 /* The scripts for lists of names, as proto/script.c has them. */
 #include "daemon/coordinator/base/quorum.h"
-#include "tests/sim/store.h"
+#include "tests/sim/store_queue.h"
 
 static bool is_there(const struct store *s, int64_t now_ms, unsigned name)
 {
@@ -29,7 +29,7 @@ static unsigned count(const struct store *s, int64_t now_ms, const struct store_
 
 static unsigned names_count(const struct store_command *command)
 {
-    return (unsigned)__builtin_popcount(names_of(command->name));
+    return (unsigned)__builtin_popcountll(names_of(command->name));
 }
 
 /* Numbers are counted by the places in the list. */
@@ -62,7 +62,7 @@ static void list_set(struct store *s, int64_t now_ms, const struct store_command
 }
 
 static void list_release(struct store *s, int64_t now_ms, const struct store_command *command,
-                         struct vote *vote)
+                         const struct publisher *to, struct vote *vote)
 {
     FOR_NAMES(n, command->name)
     {
@@ -73,6 +73,8 @@ static void list_release(struct store *s, int64_t now_ms, const struct store_com
         if (store_mutant == MUTANT_LIST_RELEASE_ONE)
             return;
     }
+    if (vote->kind == VOTE_YES)
+        queue_letter(command, to, command->maker, first_name(command->name));
 }
 
 static void list_extend(struct store *s, int64_t now_ms, const struct store_command *command,
@@ -88,6 +90,8 @@ static void list_extend(struct store *s, int64_t now_ms, const struct store_comm
         struct store_key *key = &s->key[n];
         if (command->verb == COMMAND_EXTEND && wanted_ms > key->expires_ms)
             key->expires_ms = wanted_ms;
+        else if (command->most_ms != 0 && key->expires_ms > now_ms + (int64_t)command->most_ms)
+            key->expires_ms = now_ms + (int64_t)command->most_ms;
         least_ms = key->expires_ms < least_ms ? key->expires_ms : least_ms;
     }
     vote->kind = VOTE_NUMBER;
@@ -127,15 +131,20 @@ static void list_fences(struct store *s, const struct store_command *command, st
     }
 }
 
-void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
+void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command,
+                    const struct publisher *to, struct vote *vote)
 {
     switch (command->verb) {
     case COMMAND_SET:
     case COMMAND_HEAL: list_set(s, now_ms, command, vote); return;
-    case COMMAND_RELEASE: list_release(s, now_ms, command, vote); return;
+    case COMMAND_RELEASE: list_release(s, now_ms, command, to, vote); return;
     case COMMAND_EXTEND:
     case COMMAND_CHECK: list_extend(s, now_ms, command, vote); return;
     case COMMAND_MOVE: list_move(s, now_ms, command, vote); return;
+    case COMMAND_CUT:
+        vote->kind = VOTE_NUMBER;
+        FOR_NAMES(n, command->name) vote->number += store_cut(&s->key[n], now_ms, (int64_t)command->number);
+        return;
     default: list_fences(s, command, vote); return;
     }
 }

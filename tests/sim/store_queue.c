@@ -59,6 +59,13 @@ static unsigned say(const struct publisher *to, uint32_t id, char what, unsigned
     return to->publish != NULL ? to->publish(to->arg, id, what, name) : 0;
 }
 
+void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker,
+                  unsigned name)
+{
+    if (command->self != 0 && maker != command->self && store_mutant != MUTANT_NO_LETTER)
+        say(to, maker, 'g', name);
+}
+
 /* As the scripts do it. */
 static void queue_walk(struct store *s, int64_t now_ms, const struct store_command *command,
                        const struct publisher *to, struct vote *vote)
@@ -180,7 +187,7 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
                 const struct publisher *to, struct vote *vote)
 {
     unsigned taken = 0;
-    int64_t ends_ms = INT64_MAX;
+    int64_t ends_ms = INT64_MAX, last_ms = 0;
     vote->kind = VOTE_LOOKED;
     memset(vote->seen.taken, 0xff, sizeof(vote->seen.taken));
     vote->seen.taken[0] = 0;
@@ -196,10 +203,12 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
         vote->seen.taken[0] |= (uint8_t)(1u << slot);
         taken++;
         ends_ms = key->expires_ms < ends_ms ? key->expires_ms : ends_ms;
+        last_ms = key->expires_ms > last_ms ? key->expires_ms : last_ms;
     }
     if (command->self == 0 || taken < command->slots)
         return;
     vote->number = (uint64_t)(ends_ms - now_ms);
+    vote->seen.longest_ms = (uint64_t)(last_ms - now_ms);
     look_tells(s, command, to, &vote->seen);
 }
 

@@ -22,6 +22,9 @@ void queue_along(struct store *s, int64_t now_ms, const struct store_command *co
 /* A RELEASE that wakes has deleted the key. */
 void queue_released(struct store *s, int64_t now_ms, const struct store_command *command,
                     const struct publisher *to, struct vote *vote);
+/* A RELEASE deleted the key of that name, which this daemon had made. */
+void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker,
+                  unsigned name);
 /* Whether PASS or ALONG writes: where there is no key and another daemon waits. */
 bool queue_writes(const struct store *s, int64_t now_ms, const struct store_command *command);
 

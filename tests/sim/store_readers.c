@@ -128,6 +128,24 @@ void readers_share(struct store *s, int64_t now_ms, const struct store_command *
     vote->kind = VOTE_YES;
 }
 
+static bool reader_cut(struct store_key *key, unsigned at, int64_t most_ms)
+{
+    if (key->reader[at].ends_ms <= most_ms)
+        return false;
+    key->reader[at].ends_ms = most_ms;
+    key->expires_ms = readers_last_ms(key);
+    return true;
+}
+
+unsigned readers_cut(struct store_key *key, int64_t most_ms)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < key->readers; i++)
+        if (store_made == NULL || store_made(key->reader[i].tok))
+            count += reader_cut(key, i, most_ms);
+    return count;
+}
+
 void readers_extend(struct store_key *key, int64_t now_ms, const struct store_command *command,
                     struct vote *vote)
 {
@@ -136,6 +154,9 @@ void readers_extend(struct store_key *key, int64_t now_ms, const struct store_co
         return;
     if (command->verb == COMMAND_EXTEND)
         readers_join(key, command->tok, command->maker, now_ms + (int64_t)command->number);
+    if (command->most_ms != 0)
+        reader_cut(key, (unsigned)(readers_find(key, now_ms, command->tok) - key->reader),
+                   now_ms + (int64_t)command->most_ms);
     vote->kind = VOTE_NUMBER;
     vote->number = (uint64_t)(readers_find(key, now_ms, command->tok)->ends_ms - now_ms);
 }

@@ -20,6 +20,9 @@ bool readers_leave(struct store_key *key, uint32_t tok);
 /* Adds the token, or lengthens its time. */
 void readers_join(struct store_key *key, uint32_t tok, uint32_t maker, int64_t ends_ms);
 
+/* Ends the time of each at this instant at the latest; returns for how many it made a difference. */
+unsigned readers_cut(struct store_key *key, int64_t most_ms);
+
 /* Whether the mark of a writer of another daemon, which came sooner, stands in the way. */
 bool readers_barred(const struct store *s, int64_t now_ms, const struct store_command *command);
 void readers_share(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);

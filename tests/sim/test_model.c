@@ -19,6 +19,7 @@ static void setup(void)
 {
     server_folder(&model.server);
     server_run(&model.server, 0, NULL, NULL);
+    store_made = model_made;
 }
 
 static void teardown(void)
@@ -33,11 +34,16 @@ static int64_t pick(uint64_t sequence, uint64_t step, uint64_t what, int64_t bel
 
 static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
 {
-    group->masters = (uint32_t)pick(sequence, step, 8, 15) + 1;
-    group->max_ttl_ms = 1000 + pick(sequence, step, 9, 100000);
+    /* Two values of each: most commands find a key of the same group. */
+    group->masters = pick(sequence, step, 8, 10) == 0 ? 3 : 5;
+    group->max_ttl_ms = pick(sequence, step, 9, 10) == 0 ? 1000 : 60000;
+    group->set = pick(sequence, step, 11, 5) == 0 ? 0 : UINT64_C(0x0123456789abcdef);
+    if (pick(sequence, step, 12, 10) == 0)
+        group->set++;
     group->from_ms = 1 + pick(sequence, step, 10, INT64_C(2000000000000));
-    for (unsigned i = 0; i < RUN_ID_HEX; i++)
-        group->run_id[i] = "0123456789abcdef"[(step + i) % 16];
+    memset(group->run_id, pick(sequence, step, 13, 4) == 0 ? 'a' : 'b', sizeof(group->run_id));
+    if (pick(sequence, step, 15, 2) == 0)
+        memcpy(group->why, "clock", sizeof("clock"));
 }
 
 static bool is_for_slots(enum command_verb verb)
@@ -59,6 +65,8 @@ static void draw_slot(uint64_t sequence, uint64_t step, struct store_command *co
     if (command->verb == COMMAND_LOOK) {
         command->slots = drawn.fewer == 0 ? SLOTS - 1 : SLOTS;
         command->self = drawn.alone == 0 ? 0 : command->self;
+    } else if (command->verb == COMMAND_CUT) {
+        command->slots = drawn.half == 0 ? SLOTS : 0;
     } else if (is_for_slots(command->verb) && command->verb > COMMAND_GROUP_NEW && drawn.half == 0) {
         command->name = key_of_slot(command->name, (unsigned)drawn.slot);
     }
@@ -76,7 +84,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,    COMMAND_SHARE,   COMMAND_SHARE,
         COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
         COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,     COMMAND_DOWN,    COMMAND_DOWN,
-        COMMAND_DOWN};
+        COMMAND_DOWN,      COMMAND_EXTEND,  COMMAND_EXTEND,   COMMAND_CUT,     COMMAND_CUT,
+        COMMAND_CUT};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -100,6 +109,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
     if (command->verb == COMMAND_RELEASE && command->other != 0 && pick(sequence, step, 11, 2) == 0)
         command->third = 1 + (uint32_t)pick(sequence, step, 7, TOKENS);
+    if (command->verb == COMMAND_EXTEND && pick(sequence, step, 6, 3) != 0)
+        command->most_ms = command->number + 7;
     command->stays = pick(sequence, step, 13, 2) == 0;
     command->shared = command->verb == COMMAND_ENQUEUE && pick(sequence, step, 12, 2) == 0;
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
@@ -114,11 +125,12 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
 static void draw_list(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const unsigned lists[] = {SIM_LIST | 3, SIM_LIST | 6, SIM_LIST | 7};
-    bool has = command_for_all(command->verb) != command->verb;
+    bool has = command_for_all(command->verb) != command->verb || command->verb == COMMAND_CUT;
     if (!has || chance_below(sequence, 2, 2 * step, CHANCE_PLAN, 3) != 0)
         return;
     command->name = lists[chance_below(sequence, 2, 2 * step + 1, CHANCE_PLAN, 3)];
     command->other = command->self = 0;
+    command->slots = 0;
 }
 
 /* An instant of the server's clock: the draw is the distance from now, to either side. */
@@ -259,15 +271,15 @@ END_TEST
 
 START_TEST(a_lost_script_is_not_run)
 {
-    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK,
-                                              COMMAND_MOVE,    COMMAND_ENQUEUE, COMMAND_PASS,
-                                              COMMAND_SETTLE,  COMMAND_LOOK,    COMMAND_DOWN};
+    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK,  COMMAND_MOVE,
+                                              COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE, COMMAND_LOOK,
+                                              COMMAND_DOWN,    COMMAND_CUT};
     static const enum command_verb lists[] = {COMMAND_SET,   COMMAND_HEAL, COMMAND_RELEASE, COMMAND_EXTEND,
                                               COMMAND_CHECK, COMMAND_MOVE, COMMAND_ZSCORE};
-    struct store_command command = {.verb = verbs[_i % 9], .slots = 3, .tok = 1, .to = 2, .number = 1000};
+    struct store_command command = {.verb = verbs[_i % 10], .slots = 3, .tok = 1, .to = 2, .number = 1000};
     struct vote vote;
-    if (_i >= 9) {
-        command.verb = lists[_i - 9];
+    if (_i >= 10) {
+        command.verb = lists[_i - 10];
         command.name = SIM_LIST | 7;
     }
     model_ids(&command);
@@ -285,7 +297,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 16);
+    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 17);
     tcase_add_test(tcase, model_votes_as_a_real_server);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

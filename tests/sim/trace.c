@@ -6,10 +6,11 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {
-    "CLIENT_ID", "INFO",  "KILL", "TIME",   "GROUP",   "PROBE",    "GROUP_SET", "GROUP_NEW", "SET",
-    "HEAL",      "GET",   "ZADD", "ZSCORE", "DEQUEUE", "ENQUEUE",  "LOOK",      "PASS",      "RELEASE",
-    "EXTEND",    "CHECK", "MOVE", "SETTLE", "SHARE",   "SHARE_AT", "ALONG",     "DOWN"};
+static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",      "TRY",    "TIME",    "GROUP",
+                                    "PROBE",     "GROUP_SET", "GROUP_NEW", "SET",    "HEAL",    "GET",
+                                    "ZADD",      "ZSCORE",    "DEQUEUE",   "LETTER", "ENQUEUE", "LOOK",
+                                    "PASS",      "RELEASE",   "EXTEND",    "CHECK",  "MOVE",    "SETTLE",
+                                    "SHARE",     "SHARE_AT",  "ALONG",     "DOWN",   "CUT"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
@@ -19,10 +20,12 @@ static const char *const REPLIES[] = {
 static const char *const VOTES[] = {"YES",   "NO",     "NUMBER", "INFO",    "GROUP",   "UNREADABLE",
                                     "TOKEN", "LOOKED", "HEARD",  "UNHEARD", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
-static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
-static const char *const EVENTS[] = {"timer",  "request",   "finish", "release", "drop",    "undelivered",
-                                     "denied", "connected", "vote",   "lost",    "backlog", "listens",
-                                     "deaf",   "woke",      "late",   "told"};
+static const char *const LOST[] = {"expired", "max",   "gone",   "released", "moved",
+                                   "closed",  "drain", "denied", "clock"};
+_Static_assert(sizeof(LOST) / sizeof(LOST[0]) == LOST_REASONS, "each reason has its word");
+static const char *const EVENTS[] = {"timer",       "request", "finish",    "release", "drop", "deny",
+                                     "undelivered", "denied",  "connected", "vote",    "lost", "backlog",
+                                     "listens",     "deaf",    "woke",      "late",    "told", "letter"};
 
 #define WORD(table, i) ((i) < sizeof(table) / sizeof((table)[0]) ? (table)[i] : "?")
 

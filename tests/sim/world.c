@@ -114,6 +114,8 @@ void message_arrive(struct sim_world *w, uint32_t session, int direction)
     int64_t due_us = w->message[index].at_us;
     if (w->now_us <= message_held_us(w, s, direction))
         due_us = message_held_us(w, s, direction) + 1;
+    if (due_us <= w->now_us && direction == UP)
+        due_us = flood_held_us(w, session, &w->message[index]);
     if (due_us > w->now_us) {
         queue_push(w, due_us, kind, 0, session, 0);
         return;
@@ -203,11 +205,16 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
         queue_push(w, w->now_us + 1000000, ITEM_SNAPSHOT, 0, 0, 0);
         break;
     case ITEM_TICK: heal_tick(w); break;
+    case ITEM_FORGE: forge_letter(w, item->b); break;
     case ITEM_ORPHANS:
         if (w->daemon[item->a].running && w->daemon[item->a].incarnation == item->c)
             oracle_orphans(w, &w->daemon[item->a], item->b);
         break;
     case ITEM_DRIFT_SEEN: oracle_drift_seen(w, &w->master[item->a], item->b); break;
+    case ITEM_BESIDE:
+        if (w->client[item->a].beside.timer == item->c)
+            beside_timer(w, &w->client[item->a]);
+        break;
     case ITEM_HELLO: client_hello(w, item->b); break;
     case ITEM_STALL_HELLO: oracle_stall_hello(w, &w->daemon[item->a], item->b); break;
     case ITEM_STALL_OVER: oracle_stall_over(w, &w->daemon[item->a], item->b); break;
@@ -257,7 +264,7 @@ static void world_clocks(struct sim_world *w)
         struct sim_master *m = &w->master[i];
         m->index = i;
         m->clock.ppm = chance_below(w->seed, 200 + i, 0, CHANCE_CLOCK, 2 * ppm + 1) - ppm;
-        m->clock.offset_us = 2000000000 + chance_below(w->seed, 200 + i, 1, CHANCE_CLOCK, 1000000000);
+        m->clock.offset_us = WALL_ZERO_US + chance_below(w->seed, 200 + i, 1, CHANCE_CLOCK, 100000);
     }
 }
 
@@ -271,7 +278,7 @@ static void world_begin(struct sim_world *w)
     w->keys = param[P_SLOTS] > 0 ? SIM_KEYS : w->names;
     w->masters = 0;
     w->full_us = w->jump_us = 0;
-    w->rubbish = false;
+    w->rubbish = w->far_clocks = false;
     w->true_clocks = true;
     w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
     w->early_stall = false;
@@ -288,6 +295,8 @@ static void world_begin(struct sim_world *w)
         w->quick_links &= fault[F_KIND] != FAULT_SLOW_UP && fault[F_KIND] != FAULT_SLOW_DOWN;
         w->quick_links &= fault[F_KIND] != FAULT_HANG;
         w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
+        w->true_clocks &= fault[F_KIND] != FAULT_SET;
+        w->far_clocks |= fault[F_KIND] == FAULT_SET;
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;
     }

@@ -6,4 +6,4 @@ objects: $(SKEW_LIB)
 
 $(SKEW_LIB): tests/skew/skew.c tests/skew/skew.h tests/skew/skew.mk
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $<
+	$(call quiet,LINK,$@)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $<

@@ -5,7 +5,7 @@ STUBS_BENCH_OBJ := $(BUILD)/tests/stubs/bench.o
 $(STUBS_BENCH_OBJ): ALL_CFLAGS += -Iclient
 
 $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TLS_LIBS)
 
 -include $(STUBS_BENCH_OBJ:.o=.d)
 

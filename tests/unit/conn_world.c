@@ -147,6 +147,9 @@ static size_t on_row(void *arg, uint64_t session, enum show show, const struct t
     struct world *w = arg;
     struct row row;
 
+    w->rows_asked++;
+    if (w->rows_later)
+        return ROW_LATER;
     if (state[0] == w->rows)
         return 0;
     if (state[0] < w->hidden_rows) {
@@ -192,6 +195,28 @@ void look_up_answer(struct world *w)
     conns_lines(w->conns, w->looking.session, w->looking.request, REPLY_OK, looked_up, w);
 }
 
+static unsigned pendings_of(const struct world *w, uint64_t session)
+{
+    uint16_t peer = conns_peer(w->conns, session);
+    unsigned count = 0;
+    for (unsigned i = 0; i < w->pendings; i++)
+        count += conns_peer(w->conns, w->pending[i].session) == peer;
+    return count;
+}
+
+static enum admission on_admits(void *arg, uint64_t session, enum verb verb)
+{
+    const struct world *w = arg;
+    char address[ADDRESS_TEXT_BYTES];
+    (void)verb;
+    if (w->places == 0)
+        return ADMISSION_NOW;
+    if (w->share && strncmp(conns_address(w->conns, session, address), "unix:", 5) == 0 &&
+        pendings_of(w, session) > 0)
+        return ADMISSION_PEER;
+    return w->pendings < w->places ? ADMISSION_NOW : ADMISSION_MASTERS;
+}
+
 static bool on_ready(void *arg)
 {
     return !((const struct world *)arg)->unready;
@@ -214,8 +239,8 @@ void world_new(struct world *w)
     w->locks = 3;
     w->waits = 4;
     w->base = event_base_new();
-    w->handler = (struct conn_handler){on_request, on_finish,  on_closed, on_undelivered, on_row, on_counts,
-                                       on_ready,   on_look_up, w};
+    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row,
+                                       on_counts,  on_admits, on_ready,  on_look_up,     w};
 }
 
 void world_start(struct world *w)

@@ -44,13 +44,16 @@ struct world {
     struct pending looking; /* the last WHO or BREAK */
     uint64_t finishing[64];
     unsigned finishings;
+    unsigned places;       /* 0, or so many requests may be under way */
+    bool share;            /* a Unix socket's requests may take one of these */
     bool late_end;         /* the test calls conns_ended() itself */
     bool unready;          /* PING is answered ready=0 */
     bool tell_lost;        /* a released session hears !LOST held first */
     uint64_t rows;         /* rows of SHOW LOCKS */
     uint64_t hidden_rows;  /* of which so many, the first ones, are hidden */
     uint32_t locks, waits; /* every session that is known has so many */
-    uint64_t rows_made;
+    bool rows_later;       /* the rows are not known yet; rows_asked: so often they were asked for */
+    uint64_t rows_made, rows_asked;
     uint64_t requests;
     char heard[HEARD_BYTES];
     size_t heard_len;

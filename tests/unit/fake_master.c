@@ -56,6 +56,8 @@ void fake_say(const char *text)
 void fake_login(void)
 {
     fake_accept();
+    UNTIL(fake_has("EVALSHA"));
+    fake_say("-NOSCRIPT No matching script. Please use EVAL.\r\n");
     UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
     for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
         char reply[64];

@@ -390,6 +390,107 @@ START_TEST(what_another_daemon_is_behind)
 }
 END_TEST
 
+/* redlockd was restarted by socket activation, and HELLO lay in the backlog meanwhile. */
+START_TEST(hello_in_the_backlog)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    int64_t told_ms = deadline(lock);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, true);
+    passes(w, 4000);
+    greets(w, w->now_ms, 0);
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), told_ms);
+    expect_line(w, "#h HELLO *");
+    expect_line(w, "#* RESUME job *"); /* does not wait for the HELLO */
+    expect_silence(w);
+    passes(w, 51);
+    greets(w, w->now_ms, 0);
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms);
+    expect_line(w, "#h HELLO *");
+    passes(w, 50);
+    greets(w, w->now_ms - 25, 0);
+    expect_nothing(w);
+    expect_silence(w);
+    passes(w, 5000);
+    expect_told(w, "lost job lost : expired");
+}
+END_TEST
+
+/* All four HELLOs are slow: the shortest round trip counts for the deadline of a new lock. */
+START_TEST(the_shortest_hello)
+{
+    struct world *w = world_new();
+
+    dial(w, false);
+    passes(w, 3000);
+    greets(w, w->now_ms + THEIRS_MS, 0);
+    expect_told(w, "up *");
+    for (int i = 0; i < 3; i++) {
+        const int round_trip_ms[] = {600, 200, 900};
+        expect_line(w, "#h HELLO *");
+        passes(w, round_trip_ms[i]);
+        greets(w, w->now_ms + THEIRS_MS, 0);
+        expect_nothing(w);
+    }
+    expect_silence(w);
+    ck_assert_int_eq(deadline(has_lock_elsewhere(w)), w->now_ms + TTL_MS - 200 - 10 - 1);
+}
+END_TEST
+
+/* The first HELLO shows in spite of its slowness that the client's host stood still: the deadline moves by what that
+ * proves, and by the rest when the clock is known better. */
+START_TEST(a_slow_hello_proves_that_our_host_stood_still)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    int64_t stood_ms = 800;
+    passes(w, 2000);
+    greets(w, w->now_ms + THEIRS_MS + stood_ms - 100, 0); /* 100 ms on the way back */
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS - stood_ms + 100 - 8);
+    expect_line(w, "#h HELLO *");
+    passes(w, 20);
+    greets(w, w->now_ms + THEIRS_MS + stood_ms, 0);
+    expect_nothing(w);
+    ck_assert_int_le(deadline(lock), START_MS + TTL_MS - stood_ms);
+    ck_assert_int_ge(deadline(lock), START_MS + TTL_MS - stood_ms - 20 - 10);
+}
+END_TEST
+
+/* That the client's host stood still shows only by the second HELLO, which is compared with the connection before. */
+START_TEST(a_repeated_hello_proves_that_our_host_stood_still)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    passes(w, 2000);
+    greets(w, w->now_ms + THEIRS_MS + 800 - 1900, 0); /* the way back took nearly all of it */
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), told_ms);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS + 800, 0);
+    expect_nothing(w);
+    ck_assert_int_le(deadline(lock), START_MS + TTL_MS - 800);
+    ck_assert_int_ge(deadline(lock), START_MS + TTL_MS - 800 - 10);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -407,6 +508,10 @@ int main(void)
         behind_while_the_connection_was_gone,
         behind_on_the_same_machine,
         what_another_daemon_is_behind,
+        hello_in_the_backlog,
+        the_shortest_hello,
+        a_slow_hello_proves_that_our_host_stood_still,
+        a_repeated_hello_proves_that_our_host_stood_still,
     };
 
     return world_main("client_clock", tests, sizeof tests / sizeof tests[0]);

@@ -265,6 +265,60 @@ START_TEST(ping_and_its_answer)
 }
 END_TEST
 
+START_TEST(silence_within_an_answer)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    ask_lock(w, "job", 60000);
+    expect_line(w, "#* LOCK job *");
+    bytes_come(w, "#x +LOCKED jo", 13);
+    expect_nothing(w);
+    passes(w, STALL_MS - 1);
+    bytes_come(w, "b", 1); /* slow, but not silent */
+    expect_nothing(w);
+    passes(w, STALL_MS - 1);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
+    ck_assert_int_le(core_deadline_ms(w->core), w->now_ms + 1);
+    passes(w, 1);
+    ck_assert_int_eq(core_action(w->core), ACTION_CLOSE);
+    goes_down(w);
+    expect_told(w, "down connect : redlockd fell silent within an answer");
+}
+END_TEST
+
+/* A short TTL does not leave so much time. */
+START_TEST(silence_within_an_answer_while_a_lock_is_held)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+
+    bytes_come(w, "!RENEWED jo", 11);
+    expect_nothing(w);
+    passes(w, TTL_MS / 3 - 1);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
+    passes(w, 1);
+    ck_assert_int_eq(core_action(w->core), ACTION_PARK);
+    goes_down(w);
+    expect_told(w, "down connect : redlockd fell silent within an answer");
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS);
+}
+END_TEST
+
+START_TEST(silence_between_two_answers)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    ask_lock(w, "job", 60000);
+    expect_line(w, "#* LOCK job *");
+    passes(w, STALL_MS);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
+    expect_silence(w);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -279,6 +333,9 @@ int main(void)
         cancelled_while_the_connection_ends,
         hurry_while_locks_wait,
         ping_and_its_answer,
+        silence_within_an_answer,
+        silence_within_an_answer_while_a_lock_is_held,
+        silence_between_two_answers,
     };
 
     return world_main("client_link", tests, sizeof tests / sizeof tests[0]);

@@ -14,12 +14,33 @@ START_TEST(held_until_until)
 END_TEST
 
 /* Over TCP the answer of HELLO may have been slow: its way is taken off, and 0.1 %, and 1 ms. */
+/* Only a redlockd that takes it is told why a lock was lost. */
+START_TEST(given_back_as_lost)
+{
+    static const char *const features[] = {"", " features=later", " features=losing,lost,later",
+                                           " features=lost"};
+
+    for (int i = 0; i < 4; i++) {
+        struct world *w = world_new();
+        dial(w, true);
+        says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld%s", (long long)w->now_ms, features[i]);
+        expect_told(w, "up *");
+        has_lock(w, "job", TOKEN_A);
+        passes(w, TTL_MS + LOST_GRACE_MS);
+        expect_told(w, "lost job lost : expired");
+        expect_line(w, "#p PING");
+        expect_line(w,
+                    i < 2 ? "#* UNLOCK job token=" TOKEN_A : "#* UNLOCK job token=" TOKEN_A " lost=expired");
+    }
+}
+END_TEST
+
 START_TEST(held_until_less_on_another_clock)
 {
     struct world *w = world_new();
 
     dial(w, false);
-    w->now_ms += 300;
+    w->now_ms += 50;
     says(w, "#h +HELLO proto=1 server=redlockd/9 now=500000");
     expect_told(w, "up *");
     w->now_ms += 100;
@@ -31,10 +52,10 @@ START_TEST(held_until_less_on_another_clock)
     /* HELLO is said again, and a better answer counts for the next until=. */
     passes(w, 1000);
     expect_line(w, "#h HELLO 1 events=renewed");
-    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld", (long long)w->now_ms + 498800);
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld", (long long)w->now_ms + 498960);
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), START_MS + 10000 - 10 - 1);
-    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%lld", (long long)w->now_ms + 498800 + 10000);
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%lld", (long long)w->now_ms + 498960 + 10000);
     expect_told(w, "renewed job ok");
     ck_assert_int_eq(deadline(lock), w->now_ms + 10000 - 10 - 1);
 }
@@ -446,6 +467,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         held_until_until,
+        given_back_as_lost,
         held_until_less_on_another_clock,
         hello_again_only_where_it_helps,
         renewed,

@@ -1,7 +1,9 @@
 /* The configuration: every key, files, warnings, and printing. */
+#include <ctype.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/conf/conf_set.h"
 #include "tests/unit/conf_said.h"
 #include "tests/unit/suite.h"
 
@@ -376,6 +378,62 @@ START_TEST(http_entries)
 }
 END_TEST
 
+static uint64_t set_of(const char *nodes)
+{
+    char text[400];
+    snprintf(text, sizeof text, "nodes: [%s]\n", nodes);
+    parse(text);
+    ck_assert_msg(faults == 0, "%s", said);
+    return conf_set_hash(&conf);
+}
+
+static void names_are(const char *nodes, const char *names)
+{
+    char host[256] = "", expected[600], shown[CONF_SET_BYTES];
+    ck_assert_int_eq(gethostname(host, sizeof host - 1), 0);
+    for (char *at = host; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    const char *here = strstr(names, "HERE");
+    snprintf(expected, sizeof expected, "%.*s%s%s", here ? (int)(here - names) : 400, names, here ? host : "",
+             here ? here + 4 : "");
+    set_of(nodes);
+    conf_set_names(&conf, ' ', shown);
+    ck_assert_str_eq(shown, expected);
+}
+
+/* The order, the scheme, credentials, capitals and what is left out do not count. */
+START_TEST(names_of_masters)
+{
+    names_are("redis://B:2, redis://u:p@a:1/3, redis://10.0.0.1:6379", "10.0.0.1:6379/0 a:1/3 b:2/0");
+    names_are("'redis://[2001:DB8:0::1]:5', redis://b:1, redis://c:1", "[2001:db8::1]:5/0 b:1/0 c:1/0");
+    names_are("redis://localhost:1, redis://b:1, redis://c:1", "b:1/0 c:1/0 HERE!localhost:1/0");
+    names_are("redis://127.0.0.1:1, redis://b:1, redis://c:1", "b:1/0 c:1/0 HERE!127.0.0.1:1/0");
+    names_are("'redis://[0:0::1]:1', redis://b:1, redis://c:1", "b:1/0 c:1/0 HERE![::1]:1/0");
+    names_are("'unix:/Run/x.sock?db=2', redis://b:1, redis://c:1", "b:1/0 c:1/0 HERE!/run/x.sock?db=2");
+    names_are("{url: 'redis://127.0.0.1:1', name: 'A:1/3'}, redis://b:2, redis://10.0.0.1:6379",
+              "10.0.0.1:6379/0 a:1/3 b:2/0");
+}
+END_TEST
+
+START_TEST(hash_of_the_set)
+{
+    uint64_t set = set_of("redis://a:1, redis://b:2, redis://c:3");
+    ck_assert(set == UINT64_C(0xc4a14752da174428));
+    ck_assert(set == set_of("redis://c:3/0, 'redis://A:1', {url: 'redis://10.0.0.2:7', name: 'b:2/0'}"));
+    ck_assert(set != set_of("redis://a:1, redis://b:2, redis://d:3"));
+    ck_assert(set != set_of("redis://a:1, redis://b:2, redis://c:3/1"));
+    ck_assert(set != set_of("redis://a:1, redis://b:2, redis://c:3, redis://d:4, redis://e:5"));
+}
+END_TEST
+
+START_TEST(two_masters_of_one_name)
+{
+    parse("nodes: [redis://a:1, {url: 'redis://b:1', name: A:1/0}, redis://c:1]\n");
+    ck_assert_ptr_nonnull(
+        strstr(said, "nodes: two masters have the name a:1/0; each is a server of its own\n"));
+}
+END_TEST
+
 START_TEST(no_kill)
 {
     char key[64], value[2048];
@@ -507,6 +565,9 @@ int main(void)
     tcase_add_test(one, http_entries);
     tcase_add_test(one, show_rows);
     tcase_add_test(one, tls);
+    tcase_add_test(one, names_of_masters);
+    tcase_add_test(one, hash_of_the_set);
+    tcase_add_test(one, two_masters_of_one_name);
     tcase_add_test(one, no_kill);
     tcase_add_test(one, example);
     return suite_run(suite);

@@ -167,6 +167,30 @@ START_TEST(no_kill)
 }
 END_TEST
 
+/* Capitals in the name of a host mean nothing. Another order, and another address of the same name, matter to this
+ * daemon only; another name is another set. */
+START_TEST(names_of_masters)
+{
+    parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\nnode_tls: {verify: off}\n");
+    running = conf;
+    update_nodes("redis://A:1, redis://b:2, 'redis://C:3/0'");
+    ck_assert_str_eq(changes, "");
+    update_nodes("redis://b:2, redis://a:1, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=restart ");
+    ck_assert_str_eq(running.nodes[0].address.host, "a");
+    update_nodes("{url: 'redis://d:1', name: 'a:1/0'}, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=restart ");
+    update_nodes("{url: 'redis://a:1', name: 'a:1/0'}, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=login ");
+    update_nodes("{url: 'redis://a:1', name: 'a:1/0'}, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "");
+    update_nodes("{url: 'redis://a:1', name: x}, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=all ");
+    update_nodes("{url: 'redis://a:1', name: x}, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=all ");
+}
+END_TEST
+
 START_TEST(restart_guard)
 {
     parse_more("");
@@ -295,6 +319,7 @@ int main(void)
     tcase_add_test(tests, restart_guard);
     tcase_add_test(tests, tls_to_masters);
     tcase_add_test(tests, no_kill);
+    tcase_add_test(tests, names_of_masters);
     tcase_add_test(tests, ttls_wait_for_max_ttl);
     tcase_add_test(tests, passwords);
     tcase_add_test(tests, only_a_regular_file_is_read_again);

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/wire/wire.h"
 #include "tests/unit/conf_said.h"
 #include "tests/unit/suite.h"
 
@@ -60,6 +61,55 @@ START_TEST(wrong_users)
 {
     parse_more(wrong[_i].text);
     assert_fault(wrong[_i].fault);
+    conf_clear(&conf);
+}
+END_TEST
+
+/* A partner's CA must not make a certificate with the name of a user that another CA vouches for. */
+#define CAS(one, two, users)                                                 \
+    "listen:\n  - {address: 127.0.0.1:1, tls: {cert: /c, key: /k" one "}}\n" \
+    "  - {address: 127.0.0.1:2, tls: {cert: /c, key: /k, client_ca: /a}}\n"  \
+    "http:\n  - {address: 127.0.0.1:3, tls: {cert: /c, key: /k" two "}}\n" users
+
+#define BY_CERT "users: [{name: a, cert: x.y}]\n"
+#define CA      ", client_ca: /a"
+#define OTHER   ", client_ca: /b"
+
+static const struct {
+    const char *text, *fault; /* NULL: none of this kind */
+} several[] = {
+    {CAS("", "", BY_CERT), NULL},
+    {CAS(CA, CA, BY_CERT), NULL},
+    {CAS(OTHER, "", "users: [{name: a, uid: 1}]\n"), NULL},
+    {CAS(OTHER, "", ""), NULL},
+    {CAS(OTHER, "", BY_CERT),
+     "f:4:5: listen: client_ca of 127.0.0.1:2 is another than that of 127.0.0.1:1, so"},
+    {CAS("", OTHER, BY_CERT),
+     "f:6:5: http: client_ca of 127.0.0.1:3 is another than that of 127.0.0.1:2, so"},
+};
+
+START_TEST(one_ca_vouches_for_users)
+{
+    if (!wire_has_tls())
+        return;
+    parse_more(several[_i].text);
+    if (several[_i].fault)
+        assert_said(several[_i].fault);
+    else
+        ck_assert_msg(!strstr(said, "is another than that"), "%s", said);
+    conf_clear(&conf);
+}
+END_TEST
+
+START_TEST(off)
+{
+    parse_more("users: off\n");
+    assert_clean();
+    ck_assert(!conf.users && conf.users_off);
+    conf_clear(&conf);
+    parse_more("users: on\n");
+    assert_fault("f:2:8: users: wrong type: not a list; write one user an item");
+    ck_assert(!conf.users_off);
     conf_clear(&conf);
 }
 END_TEST
@@ -365,6 +415,10 @@ int main(void)
     TCase *one = tcase_create("conf_users");
     suite_add_tcase(suite, one);
     tcase_add_loop_test(one, wrong_users, 0, sizeof wrong / sizeof wrong[0]);
+    tcase_add_loop_test(one, one_ca_vouches_for_users, 0, sizeof several / sizeof several[0]);
+    tcase_add_test(one, off);
+    tcase_add_loop_test(one, one_ca_vouches_for_users, 0, sizeof several / sizeof several[0]);
+    tcase_add_test(one, off);
     tcase_add_test(one, all_errors_are_told);
     tcase_add_test(one, too_many_users);
     tcase_add_test(one, a_secret);

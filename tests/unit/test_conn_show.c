@@ -185,6 +185,35 @@ START_TEST(a_closing_client_that_does_not_read_has_its_time)
 }
 END_TEST
 
+/* Nothing asks for them again and again meanwhile, and a client that leaves is not waited for. */
+START_TEST(rows_that_come_later)
+{
+    w.rows = 2;
+    w.rows_later = true;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w), gone = client_unix(&w);
+
+    say(fd, "SHOW DAEMONS\n#t PING\n");
+    say(gone, "SHOW DAEMONS\n");
+    if (_i & 2)
+        shutdown(fd, SHUT_WR);
+    expect(&w, fd, "#t +PONG ready=1\n");
+    settle(&w);
+    ck_assert_uint_eq(w.rows_asked, 2);
+    reset_close(gone);
+    settle(&w);
+    conns_rows_known(w.conns); /* but not yet */
+    settle(&w);
+    w.rows_later = false;
+    conns_rows_known(w.conns);
+    ck_assert_uint_eq(read_lines(&w, fd, "+END 2"), 3);
+    if (_i & 2)
+        expect_end(&w, fd);
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("conn_show");
@@ -197,6 +226,7 @@ int main(void)
     tcase_add_test(t, lists_come_one_after_the_other);
     tcase_add_loop_test(t, many_short_lists_leave_turns_to_others, 0, 4);
     tcase_add_test(t, help_and_clients);
+    tcase_add_loop_test(t, rows_that_come_later, 0, 4);
     tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
     suite_add_tcase(suite, t);
     return suite_run(suite);

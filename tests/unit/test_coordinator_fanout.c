@@ -74,6 +74,23 @@ START_TEST(all_are_asked_when_a_fence_fails)
 }
 END_TEST
 
+/* Somebody wrote a fence to master 0 that no clock explains. It voids that master's vote, and each attempt that does
+ * not ask the others would end so. */
+START_TEST(all_are_asked_when_a_fence_is_beyond_the_clocks)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007");
+    vote("0", "SET YES, ZADD NO");
+    vote("1-2", "SET YES, ZADD YES");
+    EXPECT("m0 ZSCORE job");
+    vote("0", "ZSCORE 9007199254740000");
+    EXPECT("m3-4 SET job T1 10000", "m3-4 ZADD job 1000007");
+    vote("3", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
+}
+END_TEST
+
 START_TEST(a_lease_that_lives_is_set_on_the_others)
 {
     start_quorum(5);
@@ -208,6 +225,7 @@ int main(void)
                                   all_are_asked_when_an_answer_is_late,
                                   all_are_asked_when_a_master_is_lost,
                                   all_are_asked_when_a_fence_fails,
+                                  all_are_asked_when_a_fence_is_beyond_the_clocks,
                                   a_lease_that_lives_is_set_on_the_others,
                                   a_master_that_was_not_asked_does_not_miss_the_key,
                                   masters_take_turns,

@@ -174,11 +174,13 @@ END_TEST
 
 START_TEST(no_fence_above_what_a_score_can_tell_apart)
 {
+    for (unsigned i = 0; i < 3; i++) /* clocks that are wrong by centuries; this daemon's is not, as yet */
+        markers[i].clock_ms = (int64_t)(FENCE_MAX / 1000) - now - 29000;
     start(3);
     ask(1, "LOCK job");
     forget();
     vote("0-1", "SET YES, ZADD NO");
-    vote("0", "ZSCORE 9007199254740990");
+    vote("0", "ZSCORE 9007199254740991");
     vote("1", "ZSCORE 9007199254740991"); /* 2^53 - 1 */
     EXPECT("m0-1 ZSCORE job", "m0-2 RELEASE job T1 WAKE", "s1 #1 -LIMIT job limit=fence");
     wall_offset_us = (int64_t)FENCE_MAX - now * 1000 - 7 - 30000000; /* the fence read made us lead by 30 s */
@@ -186,6 +188,126 @@ START_TEST(no_fence_above_what_a_score_can_tell_apart)
     EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 9007199254740991");
     ask(1, "LOCK one-more");
     EXPECT_LAST("s1 #3 -LIMIT one-more limit=fence");
+}
+END_TEST
+
+/* ---- clocks that bound fences: a day and a minute after the later of two clocks; here the masters' is later ---- */
+
+#define MASTERS_MS INT64_C(1700000001000)
+#define BOUND_US   ((MASTERS_MS + 86400000 + 60000) * 1000)
+
+/* Masters 0 to 2 grant, all of them ask for a raise, and these are their scores; UINT64_MAX: it does not answer. */
+static void raise_with(uint64_t first, uint64_t second, uint64_t third)
+{
+    uint64_t scores[] = {first, second, third};
+    start(3);
+    ask(1, "LOCK job");
+    vote("0-2", "SET YES, ZADD NO");
+    forget();
+    for (unsigned i = 0; i < 3; i++) {
+        char master[2] = {(char)('0' + i), 0}, word[40];
+        snprintf(word, sizeof word, "ZSCORE %" PRIu64, scores[i]);
+        if (strcmp(unanswered_verb(i), "ZSCORE") == 0 && scores[i] != UINT64_MAX)
+            vote(master, word);
+    }
+}
+
+START_TEST(a_score_that_no_clock_explains_is_no_vote)
+{
+    raise_with(9007199254740000, 5000000, 6000000);
+    vote("1-2", "ZADD YES");
+    EXPECT("m1-2 ZADD job 6000001", "s1 #1 +LOCKED job token=T1 fence=6000001 *");
+    EXPECT_MASTER(0, "up fence");
+    ask(1, "LOCK other"); /* other names are as ever */
+    EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 6000000");
+    vote("0-2", "SET YES, ZADD YES");
+    release(1);
+    work();
+    vote("0-2", "RELEASE YES, RELEASE YES");
+    at(61001);
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(the_highest_score_that_a_clock_explains)
+{
+    raise_with(BOUND_US - 1, 5000000, UINT64_MAX);
+    char zadd[64];
+    snprintf(zadd, sizeof zadd, "m0-2 ZADD job %" PRId64, BOUND_US);
+    EXPECT(zadd);
+    raise_with(BOUND_US, 5000000, UINT64_MAX);
+    EXPECT_NOTHING(); /* the third decides which it is */
+    vote("2", "ZSCORE 7000000");
+    EXPECT("m1-2 ZADD job 7000001");
+}
+END_TEST
+
+/* Q masters have it, so such a fence was granted: no fence may be below it. */
+START_TEST(a_fence_of_a_quorum_is_real)
+{
+    raise_with(8000000000000000, 5000000, 8000000000000005);
+    EXPECT("m0-2 ZADD job 8000000000000006");
+    vote("0-2", "ZADD YES");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    forget();
+    at(2000);
+    ask(1, "LOCK other"); /* and the clock of fences does not follow it by more than half of max_ttl */
+    EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 32000007");
+}
+END_TEST
+
+/* Neither of both is a quorum, and no more can come. */
+START_TEST(a_split_between_clocks_is_no_quorum)
+{
+    start(3);
+    ask(1, "LOCK job");
+    vote("0-1", "SET YES, ZADD NO");
+    vote("2", "SET NO, ZADD NO");
+    forget();
+    vote("0", "ZSCORE 9007199254740000");
+    vote("1", "ZSCORE 5000000");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
+}
+END_TEST
+
+START_TEST(a_clock_that_is_ahead_enters_no_fence)
+{
+    char zadd[64];
+    start(3);
+    wall_offset_us = MASTERS_MS * 1000 + INT64_C(3600000000); /* an hour ahead of the masters */
+    ask(1, "LOCK job");
+    snprintf(zadd, sizeof zadd, "m0-2 ZADD job %" PRId64, MASTERS_MS * 1000 + 30000000);
+    EXPECT("m0-2 SET job T1 10000", zadd);
+    vote("0-2", "SET YES, ZADD YES");
+    forget();
+    int64_t ahead_ms;
+    at(2000);
+    ck_assert(coordinator_wall_ahead(core, now, &ahead_ms));
+    ck_assert_int_eq(ahead_ms, 3601000);
+    wall_offset_us = MASTERS_MS * 1000 - now * 1000 - 7; /* right again: what was proposed before stands */
+    ask(1, "LOCK other");
+    snprintf(zadd, sizeof zadd, "m0-2 ZADD other %" PRId64, MASTERS_MS * 1000 + 30000001);
+    EXPECT_LAST(zadd);
+}
+END_TEST
+
+/* After a pause the masters' clocks are not known: the proposal waits for them, or this host's would enter it. */
+START_TEST(without_the_masters_clocks)
+{
+    start(3);
+    show_probes = true;
+    wall_offset_us = INT64_C(1800000000000000) - 7;
+    at_without_work(5000);
+    ask(1, "LOCK job");
+    EXPECT("m0-2 SET job T1 10000");
+    vote("0-2", "SET YES");
+    work();
+    forget();
+    vote("0-2", "TIME OK, PROBE OK");
+    work();
+    EXPECT("m0-2 ZADD job 1700000035000000");
 }
 END_TEST
 
@@ -261,6 +383,12 @@ int main(void)
                                   proposals_lead_by_half_of_max_ttl_at_most,
                                   proposals_grow_when_the_wall_clock_is_set_back,
                                   no_fence_above_what_a_score_can_tell_apart,
+                                  a_score_that_no_clock_explains_is_no_vote,
+                                  the_highest_score_that_a_clock_explains,
+                                  a_fence_of_a_quorum_is_real,
+                                  a_split_between_clocks_is_no_quorum,
+                                  a_clock_that_is_ahead_enters_no_fence,
+                                  without_the_masters_clocks,
                                   raise_without_a_master_that_was_lost_meanwhile,
                                   raise_without_a_master_that_restarted_meanwhile,
                                   raise_without_a_master_that_became_slow,

@@ -137,17 +137,123 @@ START_TEST(a_from_beyond_all_reason_counts_as_full)
 }
 END_TEST
 
-/* ---- daemons that differ ---- */
+/* ---- a clock that was set back ---- */
 
-START_TEST(another_max_ttl_on_one_master_ends_all_votes)
+#define YEAR INT64_C(31536000000)
+
+START_TEST(a_from_too_far_ahead_is_noted_once)
+{
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK + YEAR);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine doubted left=60602");
+    ck_assert_int_eq(markers[0].group.from_ms,
+                     CLOCK + YEAR); /* else daemons that know it would doubt the master */
+    ck_assert_int_eq(markers[0].group.back_ms, CLOCK + 1000);
+    at(1000 + FULL - 1);
+    EXPECT_MASTER(0, "quarantine doubted left=1");
+    at(1000 + FULL);
+    EXPECT_MASTER(0, "up");
+    ck_assert_int_eq(markers[0].group.back_ms, CLOCK + 1000);
+    forget();
+}
+END_TEST
+
+/* A daemon that starts later does not wait in full once more. */
+START_TEST(a_daemon_that_starts_after_the_clock_was_set_back)
+{
+    start_alone(3);
+    for (unsigned i = 0; i < 3; i++) {
+        marker_set(i, 3, 60000, CLOCK + YEAR);
+        markers[i].group.back_ms = CLOCK + now - FULL + 1000 * (int64_t)i;
+    }
+    shake_all();
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(1, "quarantine doubted left=1000");
+    EXPECT_MASTER(2, "quarantine doubted left=2000");
+    forget();
+}
+END_TEST
+
+/* It lets the master vote no later than from= does. */
+START_TEST(back_is_over_when_from_is)
+{
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK + now + 5000);
+    markers[0].group.back_ms = CLOCK + now;
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine doubted left=5000");
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_is_set_back_once_more)
+{
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK + YEAR);
+    markers[0].group.back_ms = CLOCK + YEAR / 2;
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine doubted left=60602");
+    ck_assert_int_eq(markers[0].group.back_ms, CLOCK + 1000);
+    forget();
+}
+END_TEST
+
+/* The clock is set back while the daemon runs: that harms nothing here, and later starts need not wait for long. */
+START_TEST(a_running_daemon_notes_it_and_goes_on)
 {
     start(3);
-    grant(1, "LOCK held hold=lease");
+    markers[1].clock_ms -= YEAR;
+    at(2000);
+    EXPECT_MASTER(1, "up");
+    at(3000);
+    EXPECT_MASTER(1, "up");
+    ck_assert_int_ge(markers[1].group.back_ms, CLOCK - YEAR + 2000);
+    ck_assert_int_le(markers[1].group.back_ms, CLOCK - YEAR + 3000);
+    forget();
+}
+END_TEST
+
+/* A doubt cannot lower from=, and other daemons must see it: so from= grows by one, and back= is new. */
+START_TEST(a_doubt_while_from_is_too_far_ahead)
+{
+    start(3);
+    marker_set(1, 3, 60000, CLOCK + YEAR);
+    markers[1].group.back_ms = CLOCK - FULL;
+    at(2000); /* another daemon's doubt, which is over */
+    at(3000);
+    lose(1);
+    info[1].replica = true;
+    at(4000);
+    dial(1);
+    vote("1", "CLIENT_ID OK, INFO OK");
+    EXPECT_MASTER(1, "refused replica");
+    info[1].replica = false;
+    at(5000);
+    vote("1", "INFO OK, KILL 1");
+    EXPECT_MASTER(1, "quarantine demoted left=60602");
+    ck_assert_int_gt(markers[1].group.from_ms, CLOCK + YEAR);
+    ck_assert_int_le(markers[1].group.from_ms, CLOCK + YEAR + 2);
+    ck_assert_int_ge(markers[1].group.back_ms, CLOCK + 5000);
+    forget();
+}
+END_TEST
+
+/* ---- daemons that differ ---- */
+
+/* One wrong daemon, or one master of another group, does not cost what is held here, but nothing new is granted. */
+START_TEST(another_max_ttl_on_one_master_only_renews)
+{
+    start(3);
+    grant(1, "LOCK held ttl=45s");
     marker_set(1, 3, 30000, CLOCK);
     at(2000);
     EXPECT_MASTER(1, "refused group");
-    EXPECT_MASTER(0, "refused group");
-    EXPECT_MASTER(2, "refused group");
+    EXPECT_MASTER(0, "up group");
+    EXPECT_MASTER(2, "up group");
     struct master_row row;
     coordinator_master_row(core, now, 1, &row);
     ck_assert_uint_eq(row.their_masters, 3);
@@ -156,17 +262,85 @@ START_TEST(another_max_ttl_on_one_master_ends_all_votes)
     ck_assert_uint_eq(row.their_masters, 0);
     ask(1, "LOCK job");
     EXPECT_LAST("s1 #2 -NOQUORUM job votes=0/3 nodes=!!! *");
-    at(3000);
-    vote("0-2", "INFO OK");
-    EXPECT_MASTER(0, "refused group");
+    ask(2, "RESUME held token=T1");
+    EXPECT_LAST("s2 #3 -NOQUORUM held votes=0/3 *");
+    forget();
+    while (unanswered(0) == 0) {
+        at(now + 10);
+        if (unanswered(1) != 0)
+            vote("1", "INFO OK");
+    }
+    EXPECT_LAST("m0,2 EXTEND held T1 30000"); /* for no longer than the smaller max_ttl */
+    vote("0,2", "EXTEND 30000");
+    struct coordinator_stats stats;
+    coordinator_stats(core, &stats);
+    ck_assert_uint_eq(stats.renewals_done, 1);
+    handshakes_until(now + 1000);
+    EXPECT_MASTER(0, "up group");
+    forget();
     marker_set(1, 3, 60000, CLOCK); /* the others were stopped, and the key is ours again */
-    at(4000);
-    vote("0-2", "INFO OK");
-    at(5000); /* master 0 was judged again before master 1 was, so it is asked once more */
-    vote("0", "INFO OK");
+    handshakes_until(now + 1000);
     EXPECT_MASTER(0, "up");
-    EXPECT_MASTER(1, "quarantine memory left=59602"); /* the key's writer may have found the master empty */
+    EXPECT_MASTER(1, "quarantine memory left=60602"); /* the key's writer may have found the master empty */
     EXPECT_MASTER(2, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(after_a_max_ttl_nothing_is_renewed)
+{
+    start(3);
+    marker_set(1, 3, 30000, CLOCK);
+    handshakes_until(61000);
+    EXPECT_MASTER(0, "up group");
+    handshakes_until(63000);
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    forget();
+}
+END_TEST
+
+START_TEST(another_max_ttl_on_two_masters_ends_all)
+{
+    start(3);
+    grant(1, "LOCK held");
+    marker_set(1, 3, 30000, CLOCK);
+    marker_set(2, 3, 30000, CLOCK);
+    at(2000);
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(1, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    forget();
+    handshakes_until(5000);
+    EXPECT_MASTER(0, "refused group");
+    forget();
+}
+END_TEST
+
+/* An attempt that is under way is not granted, a waiter is not handed the lock, and no reader joins. */
+START_TEST(no_grant_while_one_master_differs)
+{
+    start(3);
+    show_probes = true;
+    grant(1, "LOCK held ttl=60s");
+    ask(2, "LOCK held ttl=60s wait=50s");
+    forget();
+    at(2000);
+    ask(3, "LOCK job ttl=30s");
+    forget();
+    markers[1].group.max_ttl_ms = 30000;
+    vote("1", "TIME OK, PROBE OK");
+    vote("0", "TIME OK, PROBE OK, SET YES, ZADD YES");
+    vote("2", "TIME OK, PROBE OK, SET YES, ZADD YES");
+    work();
+    EXPECT("m0,2 RELEASE job T2", "s3 #3 -NOQUORUM job *");
+    ask(1, "UNLOCK held");
+    work();
+    EXPECT_MASTER(0, "up group");
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    struct coordinator_stats stats;
+    coordinator_stats(core, &stats);
+    ck_assert_uint_eq(stats.handed_on, 0);
     forget();
 }
 END_TEST
@@ -192,21 +366,264 @@ START_TEST(another_n_keeps_a_new_daemon_from_writing)
 }
 END_TEST
 
+/* No daemon can have written it: so it is no other group's, and the other masters go on. */
 START_TEST(rubbish_is_refused_by_name_and_not_overwritten)
 {
-    start_alone(2);
+    start_alone(3);
     show_probes = true;
+    marker_set(1, 3, 60000, CLOCK);
+    marker_set(2, 3, 60000, CLOCK);
     dial(0);
     dial(1);
+    dial(2);
     vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP UNREADABLE");
     EXPECT_MASTER(0, "refused unreadable");
     shake(1);
-    EXPECT_MASTER(1, "refused group");
+    shake(2);
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "up");
+    vote("1-2", "TIME OK, PROBE OK");
     forget();
     at(2000);
     vote("0", "INFO OK, TIME OK, GROUP UNREADABLE");
     EXPECT_MASTER(0, "refused unreadable");
-    EXPECT("m0 INFO", "m0 TIME", "m0 GROUP", "m1 INFO", "m1 TIME", "m1 GROUP");
+    vote("1-2", "TIME OK, PROBE OK");
+    EXPECT("m2 TIME", "m2 PROBE *", "m0 INFO", "m0 TIME", "m0 GROUP", "m1 TIME", "m1 PROBE *");
+    at(3000);                                /* the operator has deleted it */
+    vote("0", "INFO OK, TIME OK, GROUP NO"); /* another daemon may be about to write it */
+    vote("1-2", "TIME OK, PROBE OK");
+    at(3100);
+    vote("0", "INFO OK, TIME OK, GROUP NO, GROUP_NEW OK, GROUP OK");
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+/* A daemon that started since, and does not know that the key was unreadable, was first to write it anew. */
+START_TEST(rubbish_that_a_newcomer_replaced)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    vote("0", "TIME OK, PROBE UNREADABLE");
+    vote("1-2", "TIME OK, PROBE OK");
+    EXPECT_MASTER(0, "refused unreadable");
+    EXPECT_MASTER(1, "up");
+    show_probes = false;
+    at(2500);
+    newcomer_writes(0);
+    handshakes_until(3500);
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(the_key_of_a_later_version_ends_all)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    vote("0", "TIME OK, PROBE UNREADABLE:2");
+    EXPECT_MASTER(0, "refused unreadable");
+    EXPECT_MASTER(1, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    forget();
+}
+END_TEST
+
+/* ---- the set of masters ---- */
+
+#define OURS   UINT64_C(0x0123456789abcdef)
+#define THEIRS UINT64_C(0xfedcba9876543210)
+
+START_TEST(the_set_is_written_and_the_same_set_is_ours)
+{
+    config.set = OURS;
+    start_alone(1);
+    show_probes = true;
+    dial(0);
+    forget();
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    EXPECT("m0 GROUP_NEW N=1 max_ttl=60000 run=0 from=1700000001000 set=123456789abcdef");
+    vote("0", "GROUP_NEW OK, GROUP OK");
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
+/* A on masters 0 to 2, this daemon on others, of which only master 2 is A's: both could have a quorum. */
+START_TEST(the_same_number_of_other_masters_is_another_group)
+{
+    config.set = OURS;
+    start_alone(3);
+    marker_set(2, 3, 60000, CLOCK);
+    markers[2].group.set = THEIRS;
+    show_probes = true;
+    shake_all();
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(1, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    struct master_row row;
+    coordinator_master_row(core, now, 2, &row);
+    ck_assert_uint_eq(row.their_masters, 3);
+    ck_assert(row.their_set == THEIRS);
+    ck_assert(!markers[0].there && !markers[1].there);
+    ck_assert(markers[2].group.set == THEIRS);
+    forget();
+}
+END_TEST
+
+/* Daemons of an earlier version write no set. */
+START_TEST(the_set_is_added_where_it_is_missing_and_read_back)
+{
+    config.set = OURS;
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK);
+    show_probes = true;
+    dial(0);
+    forget();
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP OK");
+    EXPECT("m0 GROUP_SET N=1 max_ttl=60000 run=0 from=1700000000000 set=123456789abcdef", "m0 GROUP");
+    EXPECT_MASTER(0, "handshake");
+    vote("0", "GROUP_SET OK, GROUP OK");
+    EXPECT_MASTER(0, "up");
+    ck_assert(markers[0].group.set == OURS);
+    forget();
+}
+END_TEST
+
+START_TEST(another_daemon_was_first_to_add_its_set)
+{
+    config.set = OURS;
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK);
+    show_probes = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP OK");
+    markers[0].group.set = THEIRS;
+    vote("0", "GROUP_SET OK, GROUP OK");
+    EXPECT_MASTER(0, "refused group");
+    ck_assert(markers[0].group.set == THEIRS);
+    forget();
+}
+END_TEST
+
+START_TEST(no_set_is_added_before_every_master_was_read)
+{
+    config.set = OURS;
+    start_alone(3);
+    marker_set(0, 3, 60000, CLOCK);
+    marker_set(1, 3, 60000, CLOCK);
+    marker_set(2, 3, 60000, CLOCK);
+    markers[2].group.set = THEIRS;
+    show_probes = true;
+    dial(0);
+    dial(1);
+    dial(2);
+    vote("0-1", "CLIENT_ID OK, INFO OK, TIME OK, GROUP OK");
+    work();
+    ck_assert(markers[0].group.set == 0 && markers[1].group.set == 0);
+    EXPECT_MASTER(0, "handshake");
+    vote("2", "CLIENT_ID OK, INFO OK, TIME OK, GROUP OK");
+    work();
+    ck_assert(markers[0].group.set == 0 && markers[1].group.set == 0);
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    EXPECT_MASTER(2, "refused group");
+    forget();
+}
+END_TEST
+
+/* Two sets are written at once: none votes before it knows of each master whose set it has. */
+START_TEST(no_vote_before_all_keys_are_read_back)
+{
+    config.set = OURS;
+    start_alone(3);
+    show_probes = true;
+    for (unsigned i = 0; i < 3; i++)
+        dial(i);
+    vote("0-2", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    work();
+    vote("0-1", "GROUP_NEW OK, GROUP OK");
+    work();
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    marker_set(2, 3, 60000, CLOCK + now);
+    markers[2].group.set = THEIRS;
+    vote("2", "GROUP_NEW OK, GROUP OK");
+    work();
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    forget();
+}
+END_TEST
+
+START_TEST(all_vote_when_all_keys_are_read_back)
+{
+    config.set = OURS;
+    start_alone(3);
+    show_probes = true;
+    for (unsigned i = 0; i < 3; i++)
+        dial(i);
+    vote("0-2", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    work();
+    vote("0-1", "GROUP_NEW OK, GROUP OK");
+    work();
+    lose(2); /* nothing can be read back there */
+    work();
+    ck_assert_uint_eq(coordinator_voters(core), 2);
+    forget();
+}
+END_TEST
+
+START_TEST(a_script_that_is_not_there_is_asked_for_again)
+{
+    config.set = OURS;
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK);
+    show_probes = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP OK, GROUP_SET NOT_RUN, GROUP OK");
+    EXPECT_MASTER(0, "refused memory");
+    forget();
+    at(now + 100);
+    vote("0", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK, GROUP OK");
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(a_daemon_that_rewrites_the_key_without_the_set)
+{
+    config.set = OURS;
+    start(3);
+    markers[1].group.set = 0;
+    at(2000);
+    ck_assert(markers[1].group.set == OURS);
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
+/* Two daemons doubt a master at once: the later time stays, with its reason. */
+START_TEST(the_later_time_stays)
+{
+    start(3);
+    show_probes = true;
+    markers[1].there = false;
+    at(2000);
+    vote("1", "TIME OK, PROBE OK");
+    marker_set(1, 3, 60000, CLOCK + now + FULL + 500);
+    memcpy(markers[1].group.why, "restart", sizeof "restart");
+    vote("1", "GROUP_NEW OK");
+    at(3000);
+    ck_assert_int_eq(markers[1].group.from_ms, CLOCK + 2000 + FULL + 500);
+    ck_assert_str_eq(markers[1].group.why, "restart");
+    markers[1].group.from_ms -= 1000;
+    vote("0-2", "TIME OK, PROBE OK");
+    markers[1].group.from_ms += 1000; /* between this daemon's reading and its writing */
+    vote("1", "GROUP_SET OK");
+    ck_assert_int_eq(markers[1].group.from_ms, CLOCK + 2000 + FULL + 500);
+    forget();
 }
 END_TEST
 
@@ -402,8 +819,8 @@ START_TEST(writes_that_are_refused)
     at(3000); /* only a write tells whether writes are taken again */
     EXPECT("m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *",
            "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *");
-    vote("0", "INFO OK, TIME OK, PROBE MISCONF");
-    vote("1", "INFO OK, TIME OK, PROBE OK");
+    vote("0", "INFO OK, TIME OK, GROUP MISCONF");
+    vote("1", "INFO OK, TIME OK, GROUP OK");
     vote("2", "INFO BUSY, TIME BUSY, GROUP BUSY");
     vote("3", "INFO OK, TIME OK, GROUP OK");
     EXPECT_MASTER(0, "refused misconf");
@@ -440,9 +857,30 @@ int main(void)
                                   another_daemon_was_first,
                                   a_quarantine_that_began_before_this_daemon,
                                   a_from_beyond_all_reason_counts_as_full,
-                                  another_max_ttl_on_one_master_ends_all_votes,
+                                  a_from_too_far_ahead_is_noted_once,
+                                  a_daemon_that_starts_after_the_clock_was_set_back,
+                                  back_is_over_when_from_is,
+                                  a_clock_that_is_set_back_once_more,
+                                  a_running_daemon_notes_it_and_goes_on,
+                                  a_doubt_while_from_is_too_far_ahead,
+                                  another_max_ttl_on_one_master_only_renews,
+                                  after_a_max_ttl_nothing_is_renewed,
+                                  another_max_ttl_on_two_masters_ends_all,
+                                  no_grant_while_one_master_differs,
+                                  rubbish_that_a_newcomer_replaced,
+                                  the_key_of_a_later_version_ends_all,
                                   another_n_keeps_a_new_daemon_from_writing,
                                   rubbish_is_refused_by_name_and_not_overwritten,
+                                  the_set_is_written_and_the_same_set_is_ours,
+                                  the_same_number_of_other_masters_is_another_group,
+                                  the_set_is_added_where_it_is_missing_and_read_back,
+                                  another_daemon_was_first_to_add_its_set,
+                                  no_set_is_added_before_every_master_was_read,
+                                  no_vote_before_all_keys_are_read_back,
+                                  all_vote_when_all_keys_are_read_back,
+                                  a_script_that_is_not_there_is_asked_for_again,
+                                  a_daemon_that_rewrites_the_key_without_the_set,
+                                  the_later_time_stays,
                                   restarted_from_disk,
                                   promoted_with_anothers_memory,
                                   another_daemon_saw_the_restart_first,

@@ -110,6 +110,16 @@ START_TEST(a_master_that_did_not_grant_counts_for_no_reserve)
 }
 END_TEST
 
+/* Sessions 2 and 3 hand the lock to each other, and come back for it. */
+static void hand_to_and_fro(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        ask(i % 2 ? 3 : 2, "UNLOCK job");
+        ask(i % 2 ? 3 : 2, "LOCK job wait=1m");
+    }
+    forget();
+}
+
 START_TEST(more_is_reserved_while_the_last_quarter_is_used)
 {
     start(3);
@@ -120,13 +130,42 @@ START_TEST(more_is_reserved_while_the_last_quarter_is_used)
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     vote("0-2", "ZADD YES"); /* 20 fences */
     forget();
-    for (unsigned i = 0; i < 14; i++) {
-        ask(i % 2 ? 3 : 2, "UNLOCK job");
-        ask(i % 2 ? 3 : 2, "LOCK job wait=1m");
-    }
-    forget();
+    hand_to_and_fro(14);
     ask(2, "UNLOCK job");
     EXPECT("s2 #33 +UNLOCKED * handed=1", "s3 #32 +LOCKED *", "m0-2 ZADD job 1000046");
+}
+END_TEST
+
+/* Without restart_guard a master votes again at once. What it stores now says nothing about others who had the name
+ * there before. */
+START_TEST(a_master_that_lost_its_memory_since_counts_for_no_reserve)
+{
+    config.restart_guard = false;
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    vote("0-2", "ZADD YES"); /* 20 fences */
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    work();
+    EXPECT_MASTER(2, "up");
+    hand_to_and_fro(14);
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #33 +UNLOCKED * handed=1", "s3 #32 +LOCKED *", "m0-2 ZADD job 1000046");
+    vote("2", "ZADD YES");
+    vote("0", "ZADD YES");
+    ask(2, "LOCK job wait=1m");
+    for (unsigned i = 0; i < 5; i++) {
+        ask(i % 2 ? 2 : 3, "UNLOCK job");
+        ask(i % 2 ? 2 : 3, "LOCK job wait=1m");
+    }
+    forget();
+    ask(2, "UNLOCK job"); /* the first reserve is used up, and the second one does not stand */
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD *");
 }
 END_TEST
 
@@ -307,6 +346,46 @@ START_TEST(settling_rests_while_the_last_master_is_away)
 }
 END_TEST
 
+/* Master 2 did not answer the SET, and may have run it. */
+START_TEST(it_is_settled_also_where_it_may_have_been_granted)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    vote("0-1", "SET YES, ZADD YES");
+    drop(3);
+    drop(2);
+    work();
+    forget();
+    vote("0-1", "ZADD YES, SETTLE 9000"); /* the reserve, and Q masters have settled it */
+    EXPECT_NOTHING();
+    at(1050);
+    EXPECT("m0-* SETTLE job T2 T3 1");
+}
+END_TEST
+
+START_TEST(a_master_that_lost_its_memory_since_has_settled_nothing)
+{
+    held_and_reserved();
+    drain();
+    work();
+    forget();
+    vote("0", "SETTLE 10000");
+    restart(0, 0);
+    dial(0);
+    shake(0);
+    vote("1", "SETTLE 10000");
+    forget();
+    ck_assert(coordinator_settles(core)); /* only master 1 knows the told token */
+    vote("2", "SETTLE 10000");
+    ck_assert(!coordinator_settles(core));
+    forget();
+}
+END_TEST
+
 START_TEST(a_broken_sessions_lock_is_settled_and_checked)
 {
     held_and_reserved();
@@ -358,6 +437,7 @@ int main(void)
         a_fence_is_told_once_q_masters_have_stored_the_reserve,
         a_master_that_did_not_grant_counts_for_no_reserve,
         more_is_reserved_while_the_last_quarter_is_used,
+        a_master_that_lost_its_memory_since_counts_for_no_reserve,
         at_the_turns_end_it_is_released,
         a_lease_of_another_length_is_released,
         what_waits_for_a_lease_is_not_handed_it,
@@ -371,6 +451,8 @@ int main(void)
         once_settled_it_is_renewed_by_both_tokens,
         settling_that_fails_is_tried_again,
         settling_rests_while_the_last_master_is_away,
+        it_is_settled_also_where_it_may_have_been_granted,
+        a_master_that_lost_its_memory_since_has_settled_nothing,
         a_broken_sessions_lock_is_settled_and_checked,
         a_resume_takes_either_token,
         a_drain_settles_first,

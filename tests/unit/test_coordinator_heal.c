@@ -170,6 +170,47 @@ START_TEST(what_ran_out_is_set_again)
 }
 END_TEST
 
+static void renew_until(int64_t ms)
+{
+    while (now < ms) {
+        at(now + 100);
+        if (strcmp(unanswered_verb(0), "EXTEND") == 0)
+            vote("0-1", "EXTEND 5000");
+    }
+    forget();
+}
+
+/* The lock was granted after this daemon's host had stood still for 1.5 s, and before that was noticed: its key lives
+ * longer than was recorded. So a master that does not have it before that is over did not forget it. */
+START_TEST(what_was_set_within_a_stall_is_not_over_so_soon)
+{
+    start(3);
+    at(1900);
+    for (unsigned i = 0; i < 3; i++)
+        markers[i].clock_ms += 1500;
+    grant(1,
+          "LOCK job ttl=5s"); /* recorded until 6900, or until 5402 by the clock as it is since the stall */
+    lose(2);
+    renew_until(5600);
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    EXPECT_MASTER(2, "up");
+    forget();
+    ask(1, "EXTEND job token=T1");
+    vote("0-1", "EXTEND 5000");
+    forget();
+    vote("2", "EXTEND NO");
+    EXPECT_NOTHING();
+    at(6950);
+    ask(1, "EXTEND job token=T1");
+    vote("0-1", "EXTEND 5000");
+    forget();
+    vote("2", "EXTEND NO");
+    EXPECT("m2 HEAL job T1 *");
+}
+END_TEST
+
 START_TEST(one_that_never_had_the_key_gets_it)
 {
     start(3);
@@ -344,6 +385,7 @@ int main(void)
                                   a_confirmation_ends_with_the_memory,
                                   what_was_acknowledged_and_is_gone_is_never_set_again,
                                   what_ran_out_is_set_again,
+                                  what_was_set_within_a_stall_is_not_over_so_soon,
                                   one_that_never_had_the_key_gets_it,
                                   no_heal_without_a_quorum,
                                   a_master_that_forgot_is_no_witness_that_it_is_gone,

@@ -58,6 +58,29 @@ static void expect_none(const char *begin)
 }
 
 /* The common lease must be renewed in time for each reader that was let in. */
+/* The second reader comes along with the first, in a step of its own: a third one that comes before that step is
+ * refused by nobody. */
+START_TEST(a_reader_that_comes_while_another_comes_along)
+{
+    start(3);
+    ask(1, "LOCK job mode=shared");
+    ask(2, "LOCK job mode=shared");
+    vote("0-1", "SHARE YES, ZADD YES");
+    EXPECT("m0-2 SHARE job T1 10000", "m0-2 ZADD *", "s1 #1 +LOCKED job *");
+    ask(3, "LOCK job mode=shared");
+    EXPECT_NOTHING();
+    work();
+    EXPECT("m0-2 SHARE job T2 10000", "m0-2 ZADD *");
+    vote("2", "SHARE YES, ZADD YES");
+    vote("0-2", "SHARE YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job *");
+    work();
+    EXPECT("m0-2 SHARE job T3 10000", "m0-2 ZADD *");
+    vote("0-2", "SHARE YES, ZADD YES");
+    EXPECT("s3 #3 +LOCKED job *");
+}
+END_TEST
+
 START_TEST(a_longer_ttl_causes_no_warnings)
 {
     two_joined("10s", "19s");
@@ -217,8 +240,8 @@ START_TEST(a_stall_ends_readers_and_keeps_the_lease)
         markers[i].clock_ms += 8000;
     forget();
     masters_serve_until(5100);
-    EXPECT("behind 7998 of 7998", "s2 !LOST job token=T4 reason=expired",
-           "s1 !LOST job token=T3 reason=expired");
+    EXPECT("behind 7998 of 7998", "s1 !LOST job token=T3 reason=expired",
+           "s2 !LOST job token=T4 reason=expired");
 }
 END_TEST
 
@@ -290,6 +313,60 @@ START_TEST(readers_go_over_to_a_longer_lease_after_a_renewal)
     expect_none("m0-2 RELEASE job T2");
     masters_serve_until(8000);
     EXPECT("m0-2 EXTEND job T2 10000", "s1 !RENEWED *", "s2 !RENEWED *", "m0-2 RELEASE job T2 WAKE");
+}
+END_TEST
+
+/* The last EXTEND of T2 since the last EXPECT. */
+static const char *last_extend(void)
+{
+    const char *last = "";
+    for (unsigned i = 0; i < trace_actions; i++)
+        if (strncmp(trace_action[i], "m0-2 EXTEND job T2 ", 19) == 0)
+            last = trace_action[i] + 19;
+    return last;
+}
+
+START_TEST(the_lease_becomes_shorter_with_its_readers)
+{
+    two_joined("40s", "10s");
+    masters_serve_until(60000);
+    ck_assert_str_eq(last_extend(), "40000");
+    forget();
+    ask(1, "UNLOCK job");
+    masters_serve_until(125000);
+    ck_assert_str_eq(last_extend(), "10000");
+    expect_none("s2 !EXPIRING");
+}
+END_TEST
+
+START_TEST(a_reader_with_a_long_ttl_keeps_it)
+{
+    two_joined("40s", "1s");
+    for (unsigned i = 1; i <= 20; i++) {
+        masters_serve_until(16000 * i);
+        ck_assert_str_eq(last_extend(), "40000");
+        expect_none("s1 !EXPIRING");
+    }
+}
+END_TEST
+
+/* T2 was asked about before T5 was granted, and the answers came together: so nobody knows that the masters had both
+ * keys at one moment. */
+START_TEST(an_answer_shows_the_lease_as_it_was_when_it_was_asked)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(3999);
+    at(4000);
+    EXPECT_LAST("m0-2 EXTEND job T2 10000");
+    at(4005);
+    ask(3, "LOCK job mode=shared ttl=20s");
+    at(4010);
+    masters_serve();
+    EXPECT("m0-2 SHARE job T5 20000", "m0-2 ZADD *", "s3 #5 +LOCKED *");
+    masters_serve_until(6900);
+    expect_none("m0-2 RELEASE job T2");
+    masters_serve_until(9000);
+    EXPECT_LAST("m0-2 RELEASE job T2 WAKE");
 }
 END_TEST
 
@@ -398,7 +475,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_longer_ttl_causes_no_warnings,
+    const TTest *const tests[] = {a_reader_that_comes_while_another_comes_along,
+                                  a_longer_ttl_causes_no_warnings,
                                   no_reader_goes_over_to_much_shorter_leases,
                                   extend_without_a_quorum_changes_nothing,
                                   resume_for_a_longer_ttl,
@@ -414,6 +492,9 @@ int main(void)
                                   readers_that_keep_coming_soon_share_one_lease,
                                   a_lease_without_sessions_is_no_home,
                                   readers_go_over_to_a_longer_lease_after_a_renewal,
+                                  an_answer_shows_the_lease_as_it_was_when_it_was_asked,
+                                  the_lease_becomes_shorter_with_its_readers,
+                                  a_reader_with_a_long_ttl_keeps_it,
                                   no_reader_goes_over_to_a_lease_before_its_renewal,
                                   no_reader_goes_over_to_a_lease_that_ends_sooner,
                                   readers_find_another_home,

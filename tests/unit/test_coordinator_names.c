@@ -1,4 +1,5 @@
 /* Traces: lists of names. */
+#include "proto/line.h"
 #include "tests/unit/trace.h"
 
 START_TEST(a_list_is_one_lock)
@@ -128,6 +129,27 @@ START_TEST(the_release_of_a_list_wakes_who_waits_for_its_names)
 }
 END_TEST
 
+/* Its keys kept other daemons from the names, and these may sleep. */
+START_TEST(the_undo_of_a_list_wakes_who_waits_for_its_names)
+{
+    start(3);
+    uint64_t request = ask(1, "LOCK a,b wait=1m");
+    vote("0-1", "SET YES, ZADD 1"); /* the fence is to be raised */
+    forget();
+    cancel(1, request);
+    EXPECT("s1 #1 -CANCELLED a,b", "m0-2 RELEASE a,b T1", "s1 #2 +OK");
+    work();
+    EXPECT("m0-2 PASS a", "m0-2 PASS b");
+    ask(1, "LOCK a,b");
+    vote("2", "SET YES, ZADD 2, RELEASE YES, PASS OK, PASS OK, SET NO, ZADD 2");
+    forget();
+    vote("0", "ZSCORE 5, RELEASE YES, PASS OK, PASS OK, SET NO, ZADD 2");
+    EXPECT("m0-2 RELEASE a,b T2", "s1 #3 -BUSY a,b"); /* granted by fewer: nobody was kept from them */
+    work();
+    EXPECT_NOTHING();
+}
+END_TEST
+
 START_TEST(a_list_is_renewed_lost_and_resumed_as_one)
 {
     start(3);
@@ -193,7 +215,7 @@ START_TEST(a_name_with_slots_is_in_no_list)
     EXPECT("s2 #2 -MODE a,b slots=3 : one of these names is in use with slots=", "s2 #3 -MODE b,c slots=3 *",
            "s2 #4 -MODE a,b slots=3 *");
     ask(2, "UNLOCK a,b token=X");
-    EXPECT("m0-2 RELEASE a,b X");
+    EXPECT("m0-2 RELEASE a,b X LETTER");
     vote("0-2", "RELEASE NO");
     EXPECT("s2 #5 -NOTHELD a,b");
     ask(1, "UNLOCK b");
@@ -221,6 +243,32 @@ START_TEST(a_name_in_a_list_has_no_slots)
 END_TEST
 
 /* The own name of slot 5 of "3" is the text of the list of "3" and "5". */
+static void refused(const char *line, uint16_t slots, bool shared)
+{
+    struct refusal refusal;
+    struct actions actions;
+    struct coordinator_event event = {.kind = EVENT_REQUEST, .now_ms = now, .session = 1, .request = 1};
+    ck_assert_int_eq(line_parse(line, strlen(line), &event.what, &refusal), LINE_REQUEST);
+    event.what.slots = slots;
+    event.what.shared = shared;
+    coordinator_step(core, &event, &actions);
+    ck_assert_uint_eq(actions.count, 1);
+    ck_assert_int_eq(actions.list[0].kind, ACTION_REPLY);
+    ck_assert_int_eq(actions.list[0].u.reply.code, REPLY_BADARG);
+    coordinator_check(core);
+}
+
+/* The parser of lines refuses these, too, but the coordinator must not rely on that. */
+START_TEST(lists_slots_and_readers_do_not_mix)
+{
+    start(3);
+    refused("LOCK a,b", 3, false);
+    refused("LOCK a,b", 0, true);
+    refused("LOCK a", 3, true);
+    EXPECT_REST();
+}
+END_TEST
+
 START_TEST(a_slot_is_not_the_list_of_the_same_text)
 {
     start(3);
@@ -243,11 +291,13 @@ int main(void)
                                               a_refused_list_lets_others_pass_at_its_free_names,
                                               a_list_is_not_asked_again_where_the_votes_were_split,
                                               the_release_of_a_list_wakes_who_waits_for_its_names,
+                                              the_undo_of_a_list_wakes_who_waits_for_its_names,
                                               a_list_is_renewed_lost_and_resumed_as_one,
                                               a_script_that_is_missing_is_asked_for_again,
                                               lists_have_limits,
                                               a_name_with_slots_is_in_no_list,
                                               a_name_in_a_list_has_no_slots,
+                                              lists_slots_and_readers_do_not_mix,
                                               a_slot_is_not_the_list_of_the_same_text,
                                               NULL,
                                           });

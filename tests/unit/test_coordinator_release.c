@@ -54,6 +54,29 @@ START_TEST(unlock_of_a_lock_that_was_lost)
 }
 END_TEST
 
+/* The holder says that it lost the lock: logs and figures hear of it, once, and only of a lock that was its own. */
+START_TEST(unlock_of_a_lock_that_is_lost_to_its_holder)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    ask(2, "UNLOCK job token=T1 lost=clock");
+    EXPECT("s1 !LOST job token=T1 reason=released", "m0-2 RELEASE job T1");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s2 #2 +UNLOCKED job confirmed=2/3");
+    EXPECT_REST();
+    grant(1, "LOCK job ttl=10s");
+    ask(1, "UNLOCK job token=T2 lost=expired");
+    EXPECT("s1 !LOST job token=T2 reason=expired", "m0-2 RELEASE job T2");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #4 +UNLOCKED job confirmed=2/3");
+    EXPECT_REST();
+    ask(1, "UNLOCK job token=T2 lost=gone");
+    EXPECT("m0-2 RELEASE job T2 WAKE");
+    vote("0-2", "RELEASE NO");
+    EXPECT("s1 #5 -NOTHELD job");
+}
+END_TEST
+
 START_TEST(unlock_by_the_token_of_another_session)
 {
     start(5);
@@ -378,6 +401,7 @@ int main(void)
     const TTest *const tests[] = {unlocked_when_q_confirmed,
                                   unlocked_at_node_timeout,
                                   unlock_of_a_lock_that_was_lost,
+                                  unlock_of_a_lock_that_is_lost_to_its_holder,
                                   unlock_by_the_token_of_another_session,
                                   unlock_by_a_token_that_is_unknown_here,
                                   unlock_without_a_token_is_for_what_this_session_took,

@@ -50,6 +50,27 @@ START_TEST(unlocked_meanwhile_and_not_granted)
 }
 END_TEST
 
+/* BREAK deletes the moved keys, and the next one is granted the lock here before the fence of the RESUME is agreed: the
+ * masters have the lock's key, and none of the RESUME's. */
+START_TEST(broken_meanwhile_and_granted_to_another)
+{
+    start(3);
+    ask(2, "RESUME job token=X");
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD NO");
+    at(1010);
+    ask(3, "LOCK job");
+    forget();
+    vote("0-1", "ZSCORE 2000000, SET YES, ZADD YES");
+    EXPECT_LAST("s3 #2 +LOCKED job token=T2 *");
+    forget();
+    vote("0-1", "ZADD NO");
+    EXPECT("m0-2 MOVE job T1 X", "s2 #1 -NOQUORUM job * retry=20 : *");
+    ask(3, "CHECK job token=T2");
+    EXPECT("s3 #3 +HELD job *");
+}
+END_TEST
+
 START_TEST(the_client_closed_meanwhile)
 {
     start(3);
@@ -255,6 +276,7 @@ int main(void)
 {
     const TTest *const tests[] = {unlocked_meanwhile_and_granted,
                                   unlocked_meanwhile_and_not_granted,
+                                  broken_meanwhile_and_granted_to_another,
                                   the_client_closed_meanwhile,
                                   unlocked_meanwhile_by_a_token_that_is_unknown_here,
                                   set_back_before_it_is_given_back,

@@ -197,6 +197,7 @@ END_TEST
 
 START_TEST(no_fence_is_high_enough)
 {
+    markers[0].clock_ms = (int64_t)(FENCE_MAX / 1000);
     start(1);
     ask(1, "RESUME job token=X");
     vote("0", "MOVE YES");
@@ -388,6 +389,33 @@ START_TEST(a_set_back_is_owed_until_max_ttl_after_the_kill)
 }
 END_TEST
 
+/* The same where the RESUME was granted, and its answer reached nobody. */
+START_TEST(an_undelivered_one_is_owed_until_max_ttl_after_the_kill)
+{
+    start(3);
+    uint64_t request = ask(1, "RESUME job token=X ttl=1s");
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 1000, ZADD YES");
+    EXPECT_LAST("s1 #1 +LOCKED job *");
+    undelivered(1, request);
+    EXPECT("m0-2 MOVE job T1 X");
+    vote("0-1", "MOVE YES");
+    lose(2);
+    forget();
+    at(100000);
+    EXPECT_MASTER(2, "down undo=1");
+    dial(2);
+    vote("2", "CLIENT_ID OK, INFO OK, KILL 1");
+    work();
+    lose(2);
+    forget();
+    at(159999); /* it may have run the MOVE alone, which kept the old token's TTL */
+    EXPECT_MASTER(2, "down undo=1");
+    at(160000);
+    EXPECT_MASTER(2, "down");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {below_a_quorum_it_is_set_back_everywhere,
@@ -408,6 +436,7 @@ int main(void)
                                   no_byte_of_its_answer_was_written,
                                   a_set_back_that_is_refused_is_owed,
                                   a_set_back_is_owed_until_max_ttl_after_the_kill,
+                                  an_undelivered_one_is_owed_until_max_ttl_after_the_kill,
                                   NULL};
     return trace_run("coordinator: set back", tests);
 }

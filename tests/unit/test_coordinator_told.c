@@ -39,7 +39,7 @@ START_TEST(a_holder_that_is_woken_wakes_the_next)
     listening(3);
     grant(1, "LOCK job");
     hears("0", "woke job");
-    EXPECT_NOTHING();
+    EXPECT("m0 ALONG job"); /* the lock may have been given back through another daemon */
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1 WAKE");
 }
@@ -86,7 +86,7 @@ START_TEST(told_while_it_asks_or_resumes)
     EXPECT("m0-2 MOVE other *");
     hears("0", "told other");
     hears("0", "woke other");
-    EXPECT_NOTHING();
+    EXPECT("m0 ALONG other");
 }
 END_TEST
 

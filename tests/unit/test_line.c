@@ -88,6 +88,11 @@ START_TEST(each_verb_is_known)
     ck_assert_int_eq(r.verb, VERB_UNLOCK);
     ck_assert(r.has_token);
     ck_assert_int_eq(accepted("UNLOCK job").verb, VERB_UNLOCK);
+    ck_assert(!r.has_lost);
+    r = accepted("UNLOCK job lost=clock token=" TOKEN);
+    ck_assert(r.has_lost && r.lost == LOST_CLOCK);
+    ck_assert_int_eq(accepted("UNLOCK job lost=expired").lost, LOST_EXPIRED);
+    ck_assert_int_eq(accepted("UNLOCK job lost=gone").lost, LOST_GONE);
     r = accepted("EXTEND job ttl=1m token=" TOKEN);
     ck_assert_int_eq(r.verb, VERB_EXTEND);
     ck_assert_int_eq(r.ttl_ms, 60000);

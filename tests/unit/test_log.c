@@ -3,8 +3,10 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +50,27 @@ START_TEST(a_line_has_its_level)
     log_info("shown", "a=%d", 1);
     log_error("bad", "%s", "");
     ck_assert_str_eq(logged(), "<6>level=info event=shown a=1\n<3>level=error event=bad\n");
+}
+END_TEST
+
+/* Nobody else adds the time to a file, and nobody there reads the priority. */
+START_TEST(a_file_has_the_time)
+{
+    char path[] = "/tmp/test_log.XXXXXX";
+    int file = mkstemp(path);
+    unlink(path);
+    ck_assert_int_eq(dup2(file, 2), 2);
+    log_set_level(LOG_LEVEL_INFO);
+    log_info("shown", "a=1");
+    ssize_t len = pread(file, text, sizeof text - 1, 0);
+    ck_assert_int_gt(len, 0);
+    text[len] = '\0';
+    ck_assert_msg(
+        fnmatch("20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9].[0-9][0-9][0-9]Z "
+                "level=info event=shown a=1\n",
+                text, 0) == 0,
+        "%s", text);
+    close(file);
 }
 END_TEST
 
@@ -110,6 +133,7 @@ int main(void)
     TCase *t = tcase_create("lines");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_line_has_its_level);
+    tcase_add_test(t, a_file_has_the_time);
     tcase_add_test(t, a_long_line_is_cut);
     tcase_add_test(t, a_full_pipe_loses_lines_and_says_so);
     tcase_add_test(t, a_closed_pipe_is_no_matter);

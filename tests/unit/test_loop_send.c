@@ -76,6 +76,8 @@ static void log_in(struct master *m)
         close(m->fd);
     m->got_len = 0;
     UNTIL((m->fd = accept(m->listener, NULL, NULL)) >= 0);
+    UNTIL(hear(m) > 0 && memmem(m->got, m->got_len, "EVALSHA", 7));
+    server_write(m->fd, "-NOSCRIPT x\r\n", 13);
     UNTIL(hear(m) > 0 && memmem(m->got, m->got_len, last, strlen(last)));
     for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
         char reply[64];

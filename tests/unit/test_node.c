@@ -170,6 +170,7 @@ START_TEST(scripts_flushed)
 {
     static char stats[8192];
     server_say(&server, "FLUSHALL");
+    server_say(&server, "SCRIPT FLUSH");
     server_say(&server, "CONFIG RESETSTAT");
     dial_unix(server.path);
     UNTIL(told.connected);
@@ -203,6 +204,28 @@ START_TEST(scripts_flushed)
     snprintf(loads, sizeof loads, "cmdstat_script|load:calls=%d,", RESP_SCRIPTS + 3);
     UNTIL((server_ask(&server, "INFO commandstats", stats, sizeof stats), strstr(stats, loads)));
     ck_assert_uint_eq(told.lost, 0);
+}
+END_TEST
+
+/* At the next connection they are there: a master is not to compile them for each daemon that comes back. */
+START_TEST(scripts_are_not_loaded_again)
+{
+    static char stats[8192];
+    char loads[64];
+    server_say(&server, "FLUSHALL");
+    server_say(&server, "SCRIPT FLUSH");
+    server_say(&server, "CONFIG RESETSTAT");
+    dial_unix(server.path);
+    UNTIL(told.connected == 1);
+    server_say(&server, "CLIENT KILL TYPE normal SKIPME yes");
+    UNTIL(told.connected == 2);
+    send_command(COMMAND_RELEASE, 0, 1);
+    node_flush(node);
+    UNTIL(told.votes == 1);
+    ck_assert_int_eq(told.vote[0].vote.kind, VOTE_NO);
+    server_ask(&server, "INFO commandstats", stats, sizeof stats);
+    snprintf(loads, sizeof loads, "cmdstat_script|load:calls=%d,", RESP_SCRIPTS);
+    ck_assert_ptr_nonnull(strstr(stats, loads));
 }
 END_TEST
 
@@ -380,6 +403,7 @@ static Suite *node_suite(void)
     tcase_add_test(real, another_database);
     tcase_add_test(real, a_database_that_is_none);
     tcase_add_test(real, scripts_flushed);
+    tcase_add_test(real, scripts_are_not_loaded_again);
     tcase_add_test(real, errors_are_logged_once);
     tcase_add_test(real, closed_from_within_voted);
     tcase_add_test(real, a_port_where_nobody_listens);

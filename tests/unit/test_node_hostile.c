@@ -176,7 +176,7 @@ START_TEST(loading_at_login)
     dial_unix(fake.path);
     for (unsigned i = 0; i < 3; i++) {
         fake_accept();
-        UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
+        UNTIL(fake_has("EVALSHA"));
         fake_say("-LOADING Redis is loading the dataset in memory\r\n");
         UNTIL(dials() == i + 1);
     }
@@ -193,6 +193,8 @@ START_TEST(another_script_at_login)
 {
     dial_unix(fake.path);
     fake_accept();
+    UNTIL(fake_has("EVALSHA"));
+    fake_say("-NOSCRIPT No matching script. Please use EVAL.\r\n");
     UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
     fake_say("$40\r\n0123456789012345678901234567890123456789\r\n");
     UNTIL(told.failed);

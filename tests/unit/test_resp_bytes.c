@@ -15,19 +15,21 @@ static const struct {
     {COMMAND_SET, 10000,
      "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n"},
     {COMMAND_TIME, 0, "*1\r\n$4\r\nTIME\r\n"},
-    {COMMAND_GROUP, 0, "*2\r\n$3\r\nGET\r\n$11\r\nlock:,group\r\n"},
+    {COMMAND_TRY, 0, "*4\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_TRY "\r\n$1\r\n1\r\n$18\r\nlock:,try:00000000\r\n"},
+    {COMMAND_GROUP, 0, "*2\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n"},
     {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_SET, 600000,
-     "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
-     "\r\n$2\r\nXX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+     "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_GROUP
+     "\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nXX\r\n$83\r\n" GROUP_TEXT "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
     {COMMAND_GROUP_NEW, 600000,
-     "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
-     "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+     "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_GROUP
+     "\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nNX\r\n$83\r\n" GROUP_TEXT "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
     {COMMAND_HEAL, 1732200000000,
      "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n$13\r\n1732200000000\r\n"},
     {COMMAND_GET, 0, "*2\r\n$3\r\nGET\r\n$8\r\nlock:job\r\n"},
     {COMMAND_DEQUEUE, 0, "*3\r\n$4\r\nZREM\r\n$15\r\nlock:,queue:job\r\n$8\r\nf0f1f2f3\r\n"},
+    {COMMAND_LETTER, 0, "*3\r\n$7\r\nPUBLISH\r\n$19\r\nlock:,wake:00010203\r\n$5\r\ng job\r\n"},
     {COMMAND_ENQUEUE, 600,
      "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_ENQUEUE
      "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
@@ -66,8 +68,10 @@ static const struct {
      "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n"},
     {COMMAND_EXTEND, 0,
-     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
-     "\r\n$1\r\n0\r\n"},
+     "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$1\r\n0\r\n$1\r\n0\r\n"},
+    {COMMAND_CUT, 30000,
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CUT "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$5\r\n30000\r\n$1\r\n0\r\n"},
     {COMMAND_CHECK, 0,
      "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CHECK "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
 };
@@ -152,6 +156,7 @@ static void extend_add(struct resp_batch *batch, const struct resp_format *forma
     snprintf(name, sizeof name, "n%02u", i);
     struct command command = command_of(COMMAND_EXTEND, name, 1000 + i);
     command.token.bytes[0] = (uint8_t)i;
+    command.most_ms = 30000;
     resp_batch_add(batch, format, &command);
 }
 
@@ -164,12 +169,13 @@ START_TEST(several_extends)
     unsigned keys = batch_keys[_i];
     struct resp_format *format = resp_format_new("lock:");
     int at = snprintf(want, sizeof want, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$%d\r\n%u\r\n",
-                      3 + 3 * keys, keys < 10 ? 1 : 2, keys);
+                      4 + 3 * keys, keys < 10 ? 1 : 2, keys);
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$8\r\nlock:n%02u\r\n", i);
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i,
                        &TOKEN_TEXT[2], 1000 + i);
+    snprintf(want + at, sizeof want - (size_t)at, "$5\r\n30000\r\n");
     /* The batch is used twice, since resp_batch_end() empties it. */
     for (unsigned round = 0; round < 2; round++) {
         size_t len;
@@ -200,7 +206,7 @@ START_TEST(one_extend_is_a_batch_of_one)
 }
 END_TEST
 
-/* The largest command: an array of 195 words, each as long as it says. */
+/* The largest command: an array of 196 words, each as long as it says. */
 START_TEST(several_extends_of_the_longest_words)
 {
     static struct resp_batch batch;
@@ -210,13 +216,14 @@ START_TEST(several_extends_of_the_longest_words)
     memset(name, 'n', NAME_BYTES);
     struct resp_format *format = resp_format_new(prefix);
     struct command command = command_of(COMMAND_EXTEND, name, UINT64_MAX);
+    command.most_ms = UINT64_MAX;
     for (unsigned i = 0; i < RESP_BATCH_KEYS; i++)
         resp_batch_add(&batch, format, &command);
     const char *bytes = resp_batch_end(&batch, &len);
     ck_assert(bytes >= batch.bytes && bytes + len <= batch.bytes + sizeof batch.bytes);
     struct resp_reply reply = reply_of(bytes, len);
     ck_assert_int_eq(reply.type, RESP_ARRAY);
-    ck_assert_int_eq(reply.integer, 3 + 3 * RESP_BATCH_KEYS);
+    ck_assert_int_eq(reply.integer, 4 + 3 * RESP_BATCH_KEYS);
     resp_format_free(format);
 }
 END_TEST
@@ -257,7 +264,9 @@ START_TEST(lengths_are_true)
         ck_assert_uint_le(len, RESP_COMMAND_BYTES);
         const char *at = take_length(bytes, '*', &words);
         int key = snprintf(want, sizeof want, "%s%.*s", prefix, (int)command.name.len, name);
-        bool key_seen = resp_script_of(command.verb) < 0;
+        bool group = command.verb == COMMAND_GROUP_SET || command.verb == COMMAND_GROUP_NEW;
+        group |= command.verb == COMMAND_TRY;
+        bool key_seen = group || resp_script_of(command.verb) < 0;
         for (; words > 0; words--) {
             at = take_length(at, '$', &bytes_of_word);
             key_seen |= bytes_of_word == (size_t)key && memcmp(at, want, bytes_of_word) == 0;

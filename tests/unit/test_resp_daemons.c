@@ -68,18 +68,18 @@ START_TEST(old_daemons_are_dropped)
 }
 END_TEST
 
-/* A page has about 64 of them; there are never more than 1,024. */
+/* A page has about 64 of them; there are never more than 16,384. */
 START_TEST(many_daemons)
 {
     unsigned seen = 0, pages = 0;
     char cursor[DAEMONS_CURSOR_BYTES] = "0";
     fresh();
-    for (unsigned i = 1; i <= 1024; i++) {
-        char entry[512];
-        snprintf(entry, sizeof entry, "HSET t:,daemons %08x 'at=%lld host=%060u version=%060u'", i,
-                 master_ms(), i, i);
-        server_say(&server, entry);
-    }
+    char fill[512];
+    snprintf(fill, sizeof fill,
+             "EVAL \"for i=1,16384 do local id=string.format('%%08x',i) redis.call('HSET',KEYS[1],id,"
+             "'at=%lld host='..id..string.rep('x',50)..' version='..string.rep('y',60)) end\" 1 t:,daemons",
+             master_ms());
+    server_say(&server, fill);
     do {
         struct daemons_page page;
         struct daemon_row row;
@@ -92,10 +92,19 @@ START_TEST(many_daemons)
         memcpy(cursor, page.next, sizeof cursor);
         pages++;
     } while (strcmp(cursor, "0") != 0);
-    ck_assert_uint_ge(seen, 1024);
+    ck_assert_uint_ge(seen, 16384);
     ck_assert_uint_ge(pages, 8);
-    is_reply("HLEN t:,daemons", ":1024\r\n");
+    is_reply("HLEN t:,daemons", ":16384\r\n");
     ck_assert_ptr_nonnull(strstr(listed("00000001", "0"), "taken"));
+}
+END_TEST
+
+START_TEST(a_daemon_writes_itself_without_a_page)
+{
+    fresh();
+    ck_assert_str_eq(listed("aaaaaaaa", "-"), "ok 0");
+    ck_assert_ptr_nonnull(strstr(listed("bbbbbbbb", "0"), "\naaaaaaaa "));
+    is_reply("HLEN t:,daemons", ":2\r\n");
 }
 END_TEST
 
@@ -130,6 +139,7 @@ static Suite *resp_daemons_suite(void)
     tcase_add_test(tcase, daemons_list_themselves);
     tcase_add_test(tcase, old_daemons_are_dropped);
     tcase_add_test(tcase, many_daemons);
+    tcase_add_test(tcase, a_daemon_writes_itself_without_a_page);
     tcase_add_test(tcase, a_list_that_is_none);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -97,6 +97,58 @@ START_TEST(a_daemon_with_waiters_goes_to_the_end)
 }
 END_TEST
 
+/* ---- letters ---- */
+
+static struct vote release_token(const char *name, const char *by)
+{
+    struct command command = command_of(COMMAND_RELEASE, name, 60000);
+    command_to(&command);
+    memcpy(command.to.bytes, by, TOKEN_ID_BYTES);
+    command.name.slot = strchr(name, ',') != NULL;
+    return run_command(&command);
+}
+
+START_TEST(the_daemon_whose_key_is_deleted_gets_a_letter)
+{
+    fresh();
+    int holder = listen_as("00010203");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    ck_assert_int_eq(release_token("job", "else").kind, VOTE_YES);
+    hears(holder, "g job");
+    ck_assert_int_eq(release_token("job", "else").kind, VOTE_NO); /* there is no key any more */
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    ck_assert_int_eq(release_token("job", "\0\1\2\3").kind, VOTE_YES); /* by the daemon itself */
+    struct command slot = command_of(COMMAND_SET, "job,12", 60000);
+    slot.name.slot = 1;
+    ck_assert_int_eq(run_command(&slot).kind, VOTE_YES);
+    ck_assert_int_eq(release_token("job,12", "else").kind, VOTE_YES);
+    hears(holder, "g job,12");
+    ck_assert_int_eq(run(COMMAND_SHARE, "job", 60000).kind, VOTE_YES);
+    server_say(&server, "ZADD t:job 9999999999999 another"); /* readers are left */
+    ck_assert_int_eq(release_token("job", "else").kind, VOTE_YES);
+    hears(holder, "g job");
+    ck_assert_int_eq(run(COMMAND_LETTER, "job", 0).kind, VOTE_YES);
+    hears(holder, "g job");
+    close(holder);
+    ck_assert_int_eq(run(COMMAND_LETTER, "job", 0).kind, VOTE_NO);
+}
+END_TEST
+
+START_TEST(a_list_is_told_by_its_first_name)
+{
+    fresh();
+    int holder = listen_as("00010203");
+    struct command command = command_of(COMMAND_SET_ALL, "a,b", 60000);
+    command.name.more = 1;
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
+    command.verb = COMMAND_RELEASE_ALL;
+    command_to(&command);
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
+    hears(holder, "g a");
+    close(holder);
+}
+END_TEST
+
 START_TEST(who_is_woken_in_vain_passes_it_on)
 {
     fresh();
@@ -178,6 +230,8 @@ static Suite *resp_queue_suite(void)
     tcase_add_test(tcase, who_polls_comes_before_those_who_are_woken);
     tcase_add_test(tcase, a_daemon_with_waiters_goes_to_the_end);
     tcase_add_test(tcase, who_is_woken_in_vain_passes_it_on);
+    tcase_add_test(tcase, the_daemon_whose_key_is_deleted_gets_a_letter);
+    tcase_add_test(tcase, a_list_is_told_by_its_first_name);
     tcase_add_test(tcase, a_user_who_may_not_publish);
     tcase_add_test(tcase, a_user_who_may_not_take_off_the_queue);
     tcase_add_test(tcase, a_queue_that_is_none);

@@ -1,4 +1,7 @@
 /* Commands and scripts on a real server; the queue and the list of daemons have programs of their own. */
+#include <time.h>
+
+#include "proto/group.h"
 #include "tests/unit/real_server.h"
 #include "tests/unit/suite.h"
 
@@ -14,6 +17,7 @@ START_TEST(script_sha1s)
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_LOOK)), SHA_LOOK);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_SETTLE)), SHA_SETTLE);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_DOWN)), SHA_DOWN);
+    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_CUT)), SHA_CUT);
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NOT_RUN);
@@ -206,6 +210,22 @@ START_TEST(time_is_the_servers)
 }
 END_TEST
 
+#define OTHER_RUN "fedcba9876543210fedcba9876543210fedcba98"
+
+static void say_set(const char *text)
+{
+    char line[400];
+    snprintf(line, sizeof line, "SET t:,group \"%s\"", text);
+    server_say(&server, line);
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 START_TEST(group_and_probe)
 {
     fresh();
@@ -233,6 +253,110 @@ START_TEST(group_and_probe)
     ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
     ck_assert_int_le(number_of("PTTL t:,group"), 600000);
     ck_assert_int_eq(run(COMMAND_PROBE, "", 600000).group.from_ms, command.group.from_ms);
+}
+END_TEST
+
+/* The rules by which the script writes, beside those that group_and_probe shows. */
+static const struct {
+    const char *found, *ours; /* behind "1 N=5 max_ttl=30000" */
+    enum vote_kind kind;
+    const char *then; /* NULL: as it was found */
+} written[] = {
+    {" run=" RUN_ID " from=1000", " run=" RUN_ID " from=900", VOTE_YES, " run=" RUN_ID " from=1000"},
+    {" run=" RUN_ID " from=1000 by=5f0c93aa why=clock", " run=" RUN_ID " from=900 by=00000000 why=memory",
+     VOTE_YES, " run=" RUN_ID " from=1000 by=5f0c93aa why=clock"},
+    {" run=" RUN_ID " from=1000 by=5f0c93aa why=clock", " run=" RUN_ID " from=1001 why=memory", VOTE_YES,
+     " run=" RUN_ID " from=1001 why=memory"},
+    {" run=" OTHER_RUN " from=1000", " run=" RUN_ID " from=900", VOTE_YES, " run=" RUN_ID " from=900"},
+    {" run=" RUN_ID " from=1000", " run=" RUN_ID " from=900 set=0123456789abcdef", VOTE_YES,
+     " run=" RUN_ID " from=1000 set=0123456789abcdef"},
+    {" run=" RUN_ID " from=1000 set=0123456789abcdef", " run=" RUN_ID " from=1001", VOTE_YES,
+     " run=" RUN_ID " from=1001 set=0123456789abcdef"},
+    {" run=" RUN_ID " from=1000 set=0123456789abcdef", " run=" RUN_ID " from=1001 set=0123456789abcdee",
+     VOTE_NO, NULL},
+    {" run=" RUN_ID " from=1000 back=500", " run=" RUN_ID " from=900", VOTE_YES,
+     " run=" RUN_ID " from=1000 back=500"},
+    {" run=" RUN_ID " from=1000 back=500", " run=" RUN_ID " from=1001", VOTE_YES,
+     " run=" RUN_ID " from=1001"},
+    {" run=" RUN_ID " from=1000 later=x later2=y", " run=" RUN_ID " from=900", VOTE_YES,
+     " run=" RUN_ID " from=1000"},
+    {"0 run=" RUN_ID " from=1000", " run=" RUN_ID " from=1001", VOTE_NO, NULL},
+};
+
+static struct command group_command(const char *words)
+{
+    struct command command = command_of(COMMAND_GROUP_SET, "", 600000);
+    char text[256];
+    int len = snprintf(text, sizeof text, "1 N=5 max_ttl=30000%s", words);
+    ck_assert(group_parse(text, (size_t)len, &command.group));
+    command.waited_ms = 30302;
+    return command;
+}
+
+START_TEST(the_script_writes_the_group)
+{
+    char found[300], then[300];
+    const char *text = written[_i].then ? written[_i].then : written[_i].found;
+    struct command command = group_command(written[_i].ours);
+    fresh();
+    snprintf(found, sizeof found, "1 N=5 max_ttl=30000%s", written[_i].found);
+    snprintf(then, sizeof then, "$%zu\r\n1 N=5 max_ttl=30000%s\r\n", 19 + strlen(text), text);
+    say_set(found);
+    ck_assert_int_eq(run_command(&command).kind, written[_i].kind);
+    is_reply("GET t:,group", then);
+}
+END_TEST
+
+/* The clock was set back since from= was written; set=, back= and why= stand in one text, at its longest. */
+START_TEST(a_from_too_far_ahead_gets_back)
+{
+    struct command command = group_command(" run=" RUN_ID " from=1 set=0123456789abcdef");
+    char found[300];
+    fresh();
+    snprintf(found, sizeof found,
+             "1 N=5 max_ttl=30000 run=" RUN_ID
+             " from=999999999999999 by=0123456789abcde why=123456789012345");
+    size_t len = strlen(found);
+    memset(found + len, 'x', sizeof found - len);
+    memcpy(found + len, " later=", 7);
+    found[RESP_TEXT_BYTES] = '\0';
+    say_set(found);
+    ck_assert_int_eq(run(COMMAND_GROUP, "", 0).kind, VOTE_GROUP);
+    int64_t before_ms = wall_ms();
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
+    struct vote vote = run(COMMAND_PROBE, "", 600000);
+    ck_assert_int_eq(vote.kind, VOTE_GROUP);
+    ck_assert_int_eq(vote.group.from_ms, 999999999999999);
+    ck_assert_int_ge(vote.group.back_ms, before_ms);
+    ck_assert_int_le(vote.group.back_ms, wall_ms());
+    ck_assert(vote.group.set == UINT64_C(0x0123456789abcdef));
+    ck_assert_str_eq(vote.group.why, "123456789012345");
+    ck_assert_str_eq(vote.group.by, "0123456789abcde");
+    int64_t back_ms = vote.group.back_ms;
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES); /* once is enough */
+    ck_assert_int_eq(run(COMMAND_GROUP, "", 0).group.back_ms, back_ms);
+    command.group.from_ms = before_ms + 30302; /* a new doubt cannot lower from= */
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
+    ck_assert_int_eq(run(COMMAND_GROUP, "", 0).group.from_ms, 999999999999999);
+    command.group.from_ms = 999999999999999; /* as long as can be */
+    command.group.masters = 999999999;
+    command.group.max_ttl_ms = GROUP_MAX_MS;
+    command.group.back_ms = GROUP_MAX_MS;
+    memcpy(command.group.by, vote.group.by, GROUP_WORD);
+    memcpy(command.group.why, vote.group.why, GROUP_WORD);
+    char text[GROUP_BYTES];
+    ck_assert_uint_lt(group_text(text, &command.group), GROUP_BYTES);
+}
+END_TEST
+
+/* It was found too far ahead before, and the clock was set back once more. */
+START_TEST(a_back_too_far_ahead_is_set_anew)
+{
+    struct command command = group_command(" run=" RUN_ID " from=1");
+    fresh();
+    say_set("1 N=5 max_ttl=30000 run=" RUN_ID " from=99999999999999 back=99999999990000");
+    ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
+    ck_assert_int_le(run(COMMAND_GROUP, "", 0).group.back_ms, wall_ms());
 }
 END_TEST
 
@@ -367,6 +491,9 @@ static Suite *resp_server_suite(void)
     tcase_add_test(tcase, heal_sets_what_ends_then);
     tcase_add_test(tcase, time_is_the_servers);
     tcase_add_test(tcase, group_and_probe);
+    tcase_add_loop_test(tcase, the_script_writes_the_group, 0, sizeof written / sizeof written[0]);
+    tcase_add_test(tcase, a_from_too_far_ahead_gets_back);
+    tcase_add_test(tcase, a_back_too_far_ahead_is_set_anew);
     tcase_add_test(tcase, group_by_hand);
     tcase_add_test(tcase, fences_only_grow);
     tcase_add_test(tcase, a_server_that_refuses_writes);

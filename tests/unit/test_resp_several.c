@@ -24,13 +24,14 @@ static void load_without_gt(char sha1[RESP_SHA1_HEX])
 
 /* Extends all names at once, each to number ms more than the one before. */
 static struct resp_reply extend_all(const char *const names[], unsigned keys, uint64_t number,
-                                    bool without_gt)
+                                    uint64_t most_ms, bool without_gt)
 {
     static struct resp_batch batch;
     char bytes[sizeof batch.bytes];
     size_t len;
     for (unsigned i = 0; i < keys; i++) {
         struct command command = command_of(COMMAND_EXTEND, names[i], number * (i + 1));
+        command.most_ms = most_ms;
         resp_batch_add(&batch, format, &command);
     }
     const char *made = resp_batch_end(&batch, &len);
@@ -58,7 +59,7 @@ START_TEST(extend_of_several)
     server_say(&server, "SET t:forever " TOKEN_TEXT);
     server_say(&server, "SET t:other another PX 5000");
     server_say(&server, "LPUSH t:list a");
-    struct resp_reply reply = extend_all(names, KEYS, 10000, _i);
+    struct resp_reply reply = extend_all(names, KEYS, 10000, 0, _i);
     static const uint64_t numbers[KEYS] = {10000, 0, 1000000, 0, 0, 60000, 70000, 80000};
     for (unsigned i = 0; i < KEYS; i++) {
         char command[32];
@@ -75,11 +76,17 @@ START_TEST(extend_of_several)
     is_reply("EXISTS t:missing", ":0\r\n");
     is_reply("GET t:other", "$7\r\nanother\r\n");
     is_reply("LRANGE t:list 0 -1", "*1\r\n$1\r\na\r\n");
-    /* An EXTEND never shortens. */
-    reply = extend_all(names, KEYS, 100, _i);
+    /* An EXTEND never shortens what a holder may have been told ... */
+    reply = extend_all(names, KEYS, 100, 0, _i);
     ck_assert_uint_gt(vote_on(&reply, 7, KEYS).number, 60000);
     ck_assert_int_gt(number_of("PTTL t:c"), 60000);
     ck_assert_int_gt(number_of("PTTL t:long"), 980000);
+    reply = extend_all(names, KEYS, 100, 100000, _i); /* ... but a key that lives for longer than that. */
+    ck_assert_uint_eq(vote_on(&reply, 2, KEYS).number, 100000);
+    ck_assert_uint_le(vote_on(&reply, 7, KEYS).number, 80000);
+    ck_assert_int_le(number_of("PTTL t:long"), 100000);
+    ck_assert_int_gt(number_of("PTTL t:long"), 80000);
+    ck_assert_int_le(number_of("PTTL t:other"), 5000);
 }
 END_TEST
 
@@ -93,7 +100,7 @@ START_TEST(extend_of_as_many_as_there_can_be)
         names[i] = text[i];
         ck_assert_int_eq(run(COMMAND_SET, names[i], 20000).kind, VOTE_YES);
     }
-    struct resp_reply reply = extend_all(names, RESP_BATCH_KEYS, 60000, _i);
+    struct resp_reply reply = extend_all(names, RESP_BATCH_KEYS, 60000, 0, _i);
     for (unsigned i = 0; i < RESP_BATCH_KEYS; i++)
         ck_assert_uint_eq(vote_on(&reply, i, RESP_BATCH_KEYS).number, 60000 * (i + 1));
 }
@@ -108,17 +115,17 @@ START_TEST(extend_of_several_is_refused_for_all)
     ck_assert_int_eq(run(COMMAND_SET, "a", 5000).kind, VOTE_YES);
     ck_assert_int_eq(run(COMMAND_SET, "b", 5000).kind, VOTE_YES);
     server_say(&server, "CONFIG SET min-replicas-to-write 1");
-    struct resp_reply no_replicas = extend_all(names, 4, 10000, _i);
+    struct resp_reply no_replicas = extend_all(names, 4, 10000, 0, _i);
     server_say(&server, "CONFIG SET min-replicas-to-write 0");
     server_say(&server, "REPLICAOF 127.0.0.1 1");
-    struct resp_reply read_only = extend_all(names, 4, 10000, _i);
+    struct resp_reply read_only = extend_all(names, 4, 10000, 0, _i);
     server_say(&server, "REPLICAOF NO ONE");
     server_say(&server, "ACL SETUSER default resetkeys ~t:a");
-    struct resp_reply no_keys = extend_all(names + 1, 3, 10000, _i);
+    struct resp_reply no_keys = extend_all(names + 1, 3, 10000, 0, _i);
     server_say(&server, "ACL SETUSER default ~* -get");
-    struct resp_reply no_get = extend_all(names, 4, 10000, _i);
+    struct resp_reply no_get = extend_all(names, 4, 10000, 0, _i);
     server_say(&server, "ACL SETUSER default +get -pttl -pexpire");
-    struct resp_reply no_pexpire = extend_all(names, 4, 10000, _i);
+    struct resp_reply no_pexpire = extend_all(names, 4, 10000, 0, _i);
     server_say(&server, "ACL SETUSER default +pttl +pexpire");
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(vote_on(&no_replicas, i, 4).error, ERROR_NOREPLICAS);

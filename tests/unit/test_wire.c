@@ -298,6 +298,134 @@ START_TEST(new_keys)
 }
 END_TEST
 
+/* Many new keys, each with data behind it: the peer is served, though both lie in one piece before the wire. */
+START_TEST(new_keys_with_data)
+{
+    char bytes[16];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = raw_client(ctx, TLS1_3_VERSION);
+    ck_assert_ptr_nonnull(ssl);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+        ck_assert_int_eq(SSL_write(ssl, "PING\n", 5), 5);
+        if (i % 10 == 9)
+            for (int got = 0; got < 50;) {
+                ck_assert(readable(&server) || wire_pending(&server));
+                ssize_t n = wire_read(&server, bytes, sizeof bytes);
+                ck_assert_int_gt(n, 0);
+                got += (int)n;
+            }
+    }
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
+/* Sends as many new keys as the socket takes, in pieces as large as it takes. */
+static void flood(SSL *ssl, int fd)
+{
+    char *bytes = NULL;
+    BIO *memory = BIO_new(BIO_s_mem());
+    SSL_set0_wbio(ssl, memory);
+    for (int i = 0; i < 4000; i++) {
+        ck_assert_int_eq(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+        ck_assert_int_eq(SSL_do_handshake(ssl), 1);
+    }
+    long len = BIO_get_mem_data(memory, &bytes);
+    ck_assert_int_gt(write(fd, bytes, (size_t)len), 40000);
+}
+
+/* New keys and nothing else: the first read ends the connection, after a bounded part of them. */
+START_TEST(new_keys_without_end)
+{
+    char bytes[16];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = raw_client(ctx, TLS1_3_VERSION);
+    ck_assert_ptr_nonnull(ssl);
+    flood(ssl, client.fd);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(wire_read(&server, bytes, sizeof bytes), -1);
+        ck_assert_int_eq(errno, EPROTO);
+    }
+    ck_assert_str_eq(wire_fault()->what, "it sends TLS messages, such as new keys, and no data between them");
+    ck_assert_msg(readable(&server), "more was read than one buffer of them");
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
+/* The same from a master. */
+START_TEST(new_keys_of_a_server)
+{
+    char bytes[16];
+    int done = 0;
+    enum wire_step step = WIRE_WANTS_READ;
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_use_certificate_chain_file(ctx, server_settings.cert);
+    SSL_CTX_use_PrivateKey_file(ctx, server_settings.key, SSL_FILETYPE_PEM);
+    SSL *ssl = SSL_new(ctx);
+    SSL_set_fd(ssl, server.fd);
+    ck_assert_int_eq(wire_begin(&client, client_context, "localhost"), 0);
+    for (int i = 0; i < 20 && (done != 1 || step != WIRE_OPEN); i++) {
+        step = wire_handshake(&client);
+        done = SSL_accept(ssl);
+    }
+    ck_assert_int_eq(done, 1);
+    flood(ssl, server.fd);
+    ck_assert_int_eq(wire_read(&client, bytes, sizeof bytes), -1);
+    ck_assert_int_eq(errno, EPROTO);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
+/* Three bytes of a record's header, and then silence: there is nothing to do until the kernel reports more. */
+START_TEST(a_part_of_a_header)
+{
+    char bytes[16];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = raw_client(ctx, TLS1_3_VERSION);
+    ck_assert_ptr_nonnull(ssl);
+    if (_i) /* data before it */
+        ck_assert_int_eq(SSL_write(ssl, "PING\n", 5), 5);
+    ck_assert_int_eq(write(client.fd, "\x17\x03\x03", 3), 3);
+    int reads = 0;
+    while (readable(&server) || wire_pending(&server)) {
+        ssize_t n = wire_read(&server, bytes, sizeof bytes);
+        ck_assert_msg(n == 5 || (n < 0 && errno == EAGAIN), "%zd", n);
+        ck_assert_int_lt(++reads, 4);
+    }
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
+/* One byte a record: one call does not go on and on. */
+START_TEST(small_records)
+{
+    static char bytes[16 * 1024];
+    enum { RECORDS = 1000 };
+    int reads = 0;
+    ssize_t got = 0;
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = raw_client(ctx, TLS1_3_VERSION);
+    ck_assert_ptr_nonnull(ssl);
+    SSL_set_mode(ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    int sent = 0;
+    while (sent < RECORDS && SSL_write(ssl, "x", 1) == 1)
+        sent++;
+    for (; got < sent; reads++) {
+        ck_assert(readable(&server) || wire_pending(&server));
+        ssize_t n = wire_read(&server, bytes, sizeof bytes);
+        ck_assert(n > 0 && n <= 256);
+        got += n;
+    }
+    ck_assert_int_ge(sent, 257);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
 /* ---- certificates ---- */
 
 START_TEST(names_of_the_peer)
@@ -380,6 +508,11 @@ int main(void)
     tcase_add_test(tests, no_renegotiation);
     tcase_add_loop_test(tests, no_tickets, 0, 2);
     tcase_add_test(tests, new_keys);
+    tcase_add_test(tests, new_keys_with_data);
+    tcase_add_test(tests, new_keys_without_end);
+    tcase_add_test(tests, new_keys_of_a_server);
+    tcase_add_loop_test(tests, a_part_of_a_header, 0, 2);
+    tcase_add_test(tests, small_records);
     tcase_add_test(tests, names_of_the_peer);
     tcase_add_test(tests, files);
     tcase_add_test(tests, another_key);

@@ -19,6 +19,7 @@
  *     m0-4 ZSCORE|GET <name>                 m0-4 ENQUEUE <name> <waited ms>
  *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|ALONG|DEQUEUE <name>
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
+ *     m0-4 LETTER <name> <token>             m0-4 RELEASE <list> <token> LETTER
  *     m0-4 LOOK <name> <slots>[ JOIN]
  *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
  *     m0 CLIENT_ID | INFO | KILL <id>
@@ -54,6 +55,8 @@ struct marker {
 };
 extern struct marker markers[MASTERS];
 extern bool show_probes;
+extern bool show_letters; /* false: the trace answers LETTER, and EXPECT does not see it */
+extern bool show_tries;   /* TRY is seen as well; else masters have all that it asks for */
 
 /* The test program's main(); NULL ends the list. */
 int trace_run(const char *suite, const TTest *const *tests);
@@ -84,7 +87,7 @@ void restart(unsigned master, int64_t uptime_s);
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
 /* hears("0-1", "woke job"): on its channel at each of these masters the daemon hears "woke <name>", "late
- * <name>" or "told <name>", or it "listens" there from now on, or is "deaf". */
+ * <name>" or "told <name>", or "letter <name>", or it "listens" there from now on, or is "deaf". */
 void hears(const char *masters, const char *what);
 unsigned unanswered(unsigned master);
 const char *unanswered_verb(unsigned master); /* the oldest unanswered command's; "": none */

@@ -9,7 +9,7 @@ int64_t now;
 int64_t wall_offset_us, trace_rtts_us[MASTERS];
 struct master_info info[MASTERS];
 struct marker markers[MASTERS];
-bool show_probes;
+bool show_probes, show_letters, show_tries;
 
 /* ---- masters ---- */
 
@@ -53,7 +53,8 @@ static struct vote info_vote(unsigned master)
     return vote;
 }
 
-/* A bit for each slot, 1 where it has a key; behind it h if all holders heard, n8 if the name has 8 slots there. */
+/* A bit for each slot, 1 where it has a key; behind it h if all holders heard, n8 if the name has 8 slots there, l90
+ * if the slot whose key ends last lives for 90 ms. */
 static struct vote look_vote(const char *word, const struct command *command)
 {
     struct vote vote = {.kind = VOTE_LOOKED, .seen.slots = command->slots, .number = 5000};
@@ -64,6 +65,8 @@ static struct vote look_vote(const char *word, const struct command *command)
     vote.seen.heard = word[0] == 'h';
     if (word[0] == 'n')
         vote.seen.slots = (uint16_t)strtoul(word + 1, NULL, 10);
+    if (word[0] == 'l')
+        vote.seen.longest_ms = strtoull(word + 1, NULL, 10);
     return vote;
 }
 
@@ -90,14 +93,15 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return (struct vote){.kind = VOTE_UNHEARD, .number = strtoull(word + (word[7] != 0) + 7, NULL, 10)};
     if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
         return (struct vote){.kind = VOTE_TOKEN, .token = *token_of(word)};
+    if (strncmp(word, "UNREADABLE", 10) == 0) /* UNREADABLE:2, of a later version */
+        return (struct vote){.kind = VOTE_UNREADABLE,
+                             .number = strtoull(word + (word[10] != 0) + 10, NULL, 10)};
     if (strcmp(word, "NOT_RUN") == 0)
         return (struct vote){.kind = VOTE_NOT_RUN};
     if (strcmp(word, "OK") == 0 && command->verb == COMMAND_INFO)
         return info_vote(master);
     if (strcmp(word, "OK") == 0 && command->verb != COMMAND_CLIENT_ID)
         return marker_vote(master, command);
-    if (strcmp(word, "UNREADABLE") == 0)
-        return (struct vote){.kind = VOTE_UNREADABLE};
     if (strcmp(word, "OK") == 0)
         return (struct vote){.kind = VOTE_NUMBER, .number = 100 * (master + 1) + links[master].connection};
     if (word[0] >= '0' && word[0] <= '9')
@@ -148,7 +152,7 @@ void vote(const char *masters, const char *votes)
 
 static enum event_kind kind_heard(const char *word)
 {
-    static const char *const words[] = {"listens", "deaf", "woke", "late", "told"};
+    static const char *const words[] = {"listens", "deaf", "woke", "late", "told", "letter"};
     unsigned i = 0;
     while (strcmp(words[i], word) != 0)
         if (++i == sizeof words / sizeof words[0])
@@ -166,6 +170,7 @@ void hears(const char *masters, const char *what)
             continue;
         struct coordinator_event event = {.kind = kind_heard(word), .master = i};
         event.what.name.len = (uint8_t)strlen(name);
+        event.what.name.slot = strchr(name, ',') != NULL;
         memcpy(event.what.name.text, name, strlen(name));
         log_event("master %u: %s", i, what);
         step(&event);
@@ -320,7 +325,7 @@ static void trace_setup(void)
     text_reset();
     steps_reset();
     memset(markers, 0, sizeof markers);
-    show_probes = false;
+    show_probes = show_letters = show_tries = false;
     now = 1000;
     wall_offset_us = 0;
     memset(trace_rtts_us, 0, sizeof trace_rtts_us);

@@ -2,6 +2,7 @@
 
 #include "daemon/coordinator/base/token.h"
 #include "proto/slot.h"
+#include "tests/group_model.h"
 
 struct trace_link links[MASTERS];
 
@@ -52,6 +53,10 @@ static void check_send(unsigned master, const struct command *command)
 
 static bool is_hidden(const struct command *command)
 {
+    if (command->verb == COMMAND_LETTER)
+        return !show_letters;
+    if (command->verb == COMMAND_TRY)
+        return !show_tries;
     return !show_probes && command->verb >= COMMAND_TIME && command->verb <= COMMAND_GROUP_NEW;
 }
 
@@ -158,16 +163,20 @@ struct command link_take(struct trace_link *link)
 struct vote marker_vote(unsigned master, const struct command *command)
 {
     struct marker *marker = &markers[master];
-    bool writes = (command->verb == COMMAND_GROUP_SET && marker->there) ||
-                  (command->verb == COMMAND_GROUP_NEW && !marker->there);
+    struct group group = command->group;
+    bool marks = command->verb == COMMAND_GROUP_SET || command->verb == COMMAND_GROUP_NEW;
+    bool writes = marks && group_model_writes(command->verb, marker->there, &marker->group, &group,
+                                              (int64_t)command->waited_ms, now + marker->clock_ms);
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
+    if (command->verb == COMMAND_TRY)
+        return (struct vote){.kind = VOTE_YES};
     if (command->verb == COMMAND_TIME)
         return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};
     if ((command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE) && marker->there)
         return (struct vote){.kind = VOTE_GROUP, .group = marker->group};
     if (writes) {
         marker->there = true;
-        marker->group = command->group;
+        marker->group = group;
     }
     return value;
 }

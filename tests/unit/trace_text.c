@@ -81,6 +81,7 @@ static const char *const verbs[] = {
     [COMMAND_INFO] = "INFO",
     [COMMAND_KILL] = "KILL",
     [COMMAND_TIME] = "TIME",
+    [COMMAND_TRY] = "TRY",
     [COMMAND_GROUP] = "GROUP",
     [COMMAND_PROBE] = "PROBE",
     [COMMAND_GROUP_SET] = "GROUP_SET",
@@ -91,6 +92,7 @@ static const char *const verbs[] = {
     [COMMAND_ZADD] = "ZADD",
     [COMMAND_ZSCORE] = "ZSCORE",
     [COMMAND_DEQUEUE] = "DEQUEUE",
+    [COMMAND_LETTER] = "LETTER",
     [COMMAND_ENQUEUE] = "ENQUEUE",
     [COMMAND_LOOK] = "LOOK",
     [COMMAND_PASS] = "PASS",
@@ -103,6 +105,7 @@ static const char *const verbs[] = {
     [COMMAND_SHARE_AT] = "SHARE_AT",
     [COMMAND_ALONG] = "ALONG",
     [COMMAND_DOWN] = "DOWN",
+    [COMMAND_CUT] = "CUT",
 };
 
 const char *verb_word(enum command_verb verb)
@@ -182,6 +185,9 @@ static void group_text(char *out, const char *verb, const struct command *comman
     const struct group *group = &command->group;
     snprintf(out, LINE, "%s N=%u max_ttl=%" PRId64 " run=%.1s from=%" PRId64, verb, group->masters,
              group->max_ttl_ms, group->run_id, group->from_ms);
+    size_t len = strlen(out);
+    if (group->set != 0)
+        snprintf(out + len, LINE - len, " set=%" PRIx64, group->set);
 }
 
 void command_text(char *out, const struct command *command)
@@ -193,6 +199,7 @@ void command_text(char *out, const struct command *command)
     const char *name = command->name.text;
     switch (command->verb) {
     case COMMAND_CLIENT_ID:
+    case COMMAND_TRY:
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_INFO: snprintf(out, LINE, "%s", verb); break;
@@ -207,6 +214,8 @@ void command_text(char *out, const struct command *command)
     case COMMAND_EXTEND:
         token = token_word(&command->token, word);
         snprintf(out, LINE, "%s %.*s %s %" PRIu64, verb, len, name, token, command->number);
+        if (command->most_ms != (command->verb == COMMAND_EXTEND ? (uint64_t)config.max_ttl_ms : 0))
+            snprintf(out + strlen(out), LINE - strlen(out), " most=%" PRIu64, command->most_ms);
         break;
     case COMMAND_ENQUEUE:
         snprintf(out, LINE, "%s %.*s %" PRIu64 "%s", verb, len, name, command->waited_ms,
@@ -216,6 +225,11 @@ void command_text(char *out, const struct command *command)
         ask = memcmp(&command->to, &nobody, sizeof nobody) != 0 ? " JOIN" : "";
         snprintf(out, LINE, "%s %.*s %u%s", verb, len, name, command->slots, ask);
         break;
+    case COMMAND_CUT:
+        snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number);
+        if (command->slots != 0)
+            snprintf(out + strlen(out), LINE - strlen(out), " %u", command->slots);
+        break;
     case COMMAND_ZADD: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number); break;
     case COMMAND_DEQUEUE:
     case COMMAND_PASS:
@@ -224,13 +238,14 @@ void command_text(char *out, const struct command *command)
     case COMMAND_ZSCORE: snprintf(out, LINE, "%s %.*s", verb, len, name); break;
     case COMMAND_RELEASE:
         token = token_word(&command->token, word);
-        ask =
-            memcmp(&command->to, &nobody, sizeof nobody) != 0 ? command->stays ? " WAKE STAY" : " WAKE" : "";
+        ask = command->stays ? " WAKE STAY" : command->name.more != 0 ? " LETTER" : " WAKE";
+        ask = memcmp(&command->to, &nobody, sizeof nobody) != 0 ? ask : "";
         both = command->has_other ? token_word(&command->other, to_word) : "";
         third = command->has_third ? token_word(&command->third, other_word) : "";
         snprintf(out, LINE, "%s %.*s %s%s%s%s%s%s", verb, len, name, token, *both ? "|" : "", both,
                  *third ? "|" : "", third, ask);
         break;
+    case COMMAND_LETTER:
     case COMMAND_CHECK:
         snprintf(out, LINE, "%s %.*s %s", verb, len, name, token_word(&command->token, word));
         break;
@@ -328,6 +343,8 @@ void trace_expect_master(const char *file, int line, unsigned master, const char
         [WHY_VERSION] = " version",
         [WHY_DUPLICATE] = " twin",
         [WHY_NOPERM] = " noperm",
+        [WHY_NOSCRIPT] = " noscript",
+        [WHY_FENCE] = " fence",
         [WHY_LOADING] = " loading",
         [WHY_GROUP] = " group",
         [WHY_UNREADABLE] = " unreadable",

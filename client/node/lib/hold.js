@@ -3,7 +3,8 @@
 const { bootAbout, bootCeil, mono } = require('./clock.js');
 const { LostError, ClosedError } = require('./errors.js');
 
-const LOST_GRACE_MS = 50; // past a deadline, so that redlockd can still say why the lock is lost
+// After a look has found a deadline over: a renewal may still be unread after a pause, and redlockd says why.
+const LOST_GRACE_MS = 50;
 
 /*   asked --LOCKED--> held --!LOST, time is over, not resumed--> lost
  *     |                 |
@@ -33,6 +34,7 @@ class Hold {
   #boundAs = '';
   #until = 0;
   #era = undefined;
+  #overAt = 0;
   #warnAt = Infinity;
 
   /** told: {expiring(), resumed(), lost(error)}, the program's side. */
@@ -75,6 +77,7 @@ class Hold {
     this.deadline = longer ? deadline : Math.min(deadline, this.deadline);
     this.span = Math.max(0, this.deadline - bootAbout());
     this.#warnAt = this.deadline - this.span / 3;
+    this.#overAt = 0;
   }
 
   /** A new sample of the same daemon's clock. */
@@ -102,8 +105,9 @@ class Hold {
   /** After how many ms the lock wants the next look; 0: its time is over. */
   tick(now) {
     if (!this.deadline) return Infinity;
+    if (this.isOver(now)) this.#overAt ||= now;
     const grace = this.session && this.bound?.usable ? LOST_GRACE_MS : 0;
-    const left = this.deadline + grace - now;
+    const left = (this.#overAt || this.deadline) + grace - now;
     if (left <= 0) return 0;
     if (this.#warnAt <= now) this.expiring();
     return Math.min(left, Math.max(1, this.#warnAt - now));

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from redlockd import aio, errors  # noqa: E402
 
-FEATURES = "attach,auth,client,close-wakes,closed,downgrade,drain,fork,lists,notheld-again,quit,resume,shared,slots,timeout,twice"
+FEATURES = "attach,auth,client,close-wakes,closed,downgrade,drain,fork,lists,loop,notheld-again,quit,resume,shared,slots,timeout,twice"
 UNITS = {"ms": 0.001, "s": 1, "m": 60}
 
 
@@ -170,16 +170,28 @@ class Driver:
         else:
             self.tasks[handle] = self.background(self.obeyed(verb, handle, words[1:], options))
 
-    async def run(self):
+    async def run(self, first):
+        """Obeys until the input ends, or, and then returns True, until the loop is to end."""
         reader = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        say(f"driver python features={FEATURES}")
+        pipe = os.fdopen(os.dup(0), "rb", 0)  # its own for each loop, which closes it
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        say(first)
         while line := await reader.readline():
+            if line.strip() == b"loop":
+                return True
             await self.obey(line.decode("ascii").strip())
             await asyncio.sleep(0)  # so that what was asked first is sent first
         if self.client:
             await self.client.close()
+        return False
+
+
+def main():
+    driver = Driver()
+    again = asyncio.run(driver.run(f"driver python features={FEATURES}"))
+    while again:
+        again = asyncio.run(driver.run("client looped"))
 
 
 if __name__ == "__main__":
-    asyncio.run(Driver().run())
+    main()

@@ -178,11 +178,19 @@ class Linking(Parts):
         if self.closed:
             return
         self._timer_ms = at_ms
-        self._timer = asyncio.get_running_loop().call_later(max(1, at_ms - now_ms()) / 1000, self._tick)
+        self._timer = asyncio.get_running_loop().call_later(max(1, at_ms - now_ms()) / 1000, self._read_first)
+
+    def _read_first(self) -> None:
+        """After a pause of this process timers are due before the loop has looked at its sockets, where a renewal may
+        be. By the second turn from now on, the loop has looked, and what had come is read."""
+        loop = asyncio.get_running_loop()
+        self._timer = None
+        loop.call_soon(loop.call_soon, self._tick)
 
     def _tick(self) -> None:
+        if self.closed or self.forked:
+            return
         at_ms = now_ms()
-        self._timer = None
         next_ms = at_ms + TICK_MS
         for hold in list(self._holds):
             next_ms = min(next_ms, self._tick_hold(hold, at_ms))

@@ -6,7 +6,6 @@ import threading
 from datetime import timedelta
 from typing import Any, Callable, Literal
 
-from ._clock import now_ms
 from ._lines import DURATION_MAX_MS, Name, checked_name, checked_token, checked_word, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
@@ -126,10 +125,6 @@ class BaseLock:
     def _on_renewed(self) -> None:
         self.expiring.clear()
 
-    def _is_over(self) -> bool:
-        deadline_ms = self._hold.deadline_ms
-        return 0 < deadline_ms <= now_ms()
-
     def _released_already(self) -> bool:
         return self._hold.state == OVER
 
@@ -193,18 +188,6 @@ class BaseLock:
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r} {self.state} valid={self.valid():.3f}>"
-
-
-class LossEvent:
-    """For the Event types: is set as soon as the lock's time is over, even if nothing else could run until now."""
-
-    def __init__(self, lock: BaseLock) -> None:
-        super().__init__()
-        self._lock = lock
-
-    def is_set(self) -> bool:
-        told: bool = super().is_set()  # type: ignore[misc]
-        return told or self._lock._is_over()
 
 
 def failed_release(lock: BaseLock, error: Exception, hidden: bool) -> None:

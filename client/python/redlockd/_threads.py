@@ -11,7 +11,7 @@ from typing import Any, Coroutine, TypeVar
 from ._address import Where
 from ._hold import ASKED, HELD, OVER
 from ._lines import Name, checked_token, checked_word, duration_ms, known_name
-from ._lock import RELEASE_MS, BaseLock, HoldKind, LossEvent, Mode, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, ClosedError, LockCancelledError, LockTimeoutError, LostError, RedlockdError
 
@@ -85,10 +85,6 @@ class _LoopThread:
             thread.join(CLOSE_S)
 
 
-class _LostEvent(LossEvent, threading.Event):
-    pass
-
-
 class Lock(BaseLock):
     """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it.
 
@@ -97,7 +93,7 @@ class Lock(BaseLock):
     """
 
     def __init__(self, thread: _LoopThread, name: Name, **options: Any) -> None:
-        self.lost: threading.Event = _LostEvent(self)
+        self.lost: threading.Event = threading.Event()
         self.expiring: threading.Event = threading.Event()
         self._thread = thread
         self._waiting: concurrent.futures.Future[None] | None = None

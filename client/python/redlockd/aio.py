@@ -17,13 +17,9 @@ from typing import Any
 from ._address import Where
 from ._hold import ASKED, OVER
 from ._lines import Name, checked_token, checked_word, duration_ms, known_name
-from ._lock import RELEASE_MS, BaseLock, HoldKind, LossEvent, Mode, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
-
-
-class _LostEvent(LossEvent, asyncio.Event):
-    pass
 
 
 class Lock(BaseLock):
@@ -34,7 +30,7 @@ class Lock(BaseLock):
     """
 
     def __init__(self, session: Session, name: Name, **options: Any) -> None:
-        self.lost: asyncio.Event = _LostEvent(self)
+        self.lost: asyncio.Event = asyncio.Event()
         self.expiring: asyncio.Event = asyncio.Event()
         super().__init__(session, name, me=_this_task, **options)
 

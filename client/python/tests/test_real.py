@@ -260,6 +260,27 @@ class Blocking(WithWorld):
         self.assertLessEqual(rest.count("writes"), 1)
         self.assertIn("stops False", rest)
 
+    def test_a_paused_program_keeps_what_was_renewed(self):
+        for client in ("redlockd.Client()", "redlockd.aio.Client()"):
+            wait = "await " if "aio" in client else ""
+            program = self.program("import asyncio, redlockd.aio, sys, time\n"
+                                   "async def main():\n"
+                                   f"    lock = {client}.lock('renewed', ttl=1.5)\n"
+                                   f"    {wait}lock.acquire()\n"
+                                   "    print('held', flush=True)\n"
+                                   "    end = time.monotonic() + 5\n"
+                                   "    while time.monotonic() < end:\n"
+                                   "        if lock.lost.is_set(): print('lost', lock.lost_reason)\n"
+                                   "        await asyncio.sleep(.005)\n"
+                                   "    print(lock.locked(), lock.fence > 0)\n"
+                                   f"    {wait}lock.release()\n"
+                                   "asyncio.run(main())\n")
+            self.assertEqual(program.stdout.readline(), "held\n")
+            program.send_signal(signal.SIGSTOP)
+            time.sleep(2.5)
+            program.send_signal(signal.SIGCONT)
+            self.assertEqual(program.stdout.read(), "True True\n")
+
     def test_a_lease_is_handed_to_another_process(self):
         lease = self.client().lock("lease", hold="lease", ttl=10)
         lease.acquire()

@@ -43,6 +43,11 @@ bool token_is_shared(const struct token *token)
     return token->bytes[TOKEN_ID_BYTES] == TOKEN_SHARED && token_is_made(token);
 }
 
+bool token_is_mark(const struct token *token)
+{
+    return token->bytes[TOKEN_ID_BYTES] == TOKEN_MARK && token_is_made(token);
+}
+
 int token_slot(const struct token *token)
 {
     if (token->bytes[TOKEN_ID_BYTES] != TOKEN_SLOT || !token_is_made(token))

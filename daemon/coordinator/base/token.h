@@ -11,7 +11,8 @@
 
 #include "proto/message.h"
 
-enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT };
+/* No daemon makes a TOKEN_MARK yet: it is reserved for a name that is kept though nobody holds it. */
+enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT, TOKEN_MARK };
 
 /* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot, else 0. */
 void token_make(struct token *token, const struct token *self, enum token_kind kind, unsigned slot,
@@ -22,5 +23,7 @@ int token_slot(const struct token *token);
 bool token_is_made(const struct token *token);
 /* Whether a daemon made it for a reader. */
 bool token_is_shared(const struct token *token);
+/* Whether a daemon made it for a name that is kept: it may live for longer than any lock. */
+bool token_is_mark(const struct token *token);
 
 #endif

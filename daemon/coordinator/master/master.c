@@ -1,7 +1,9 @@
 #include <assert.h>
 
+#include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
+#include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
@@ -55,7 +57,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
 {
     assert(legal_moves[m->state] & (1u << to));
     m->state = to;
-    m->why = why;
+    m->why = to == MASTER_UP && agree_holds(c) ? WHY_GROUP : why;
     m->since_ms = c->now_ms;
     m->changes++;
     masters_t bit = masters_bit(m->index);
@@ -63,10 +65,15 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     if (to == MASTER_UP)
         c->fast = masters_without(c->fast, bit);
     bool quarantine = to == MASTER_QUARANTINE;
-    set_member(&c->voters, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
+    set_member(&c->renewers, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
+    c->voters = agree_holds(c) ? 0 : c->renewers;
     set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
     set_member(&c->releasers, bit,
                to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);
+    if ((c->voters | c->extenders) & bit)
+        fresh_begin(c, m);
+    else
+        fresh_end(c, m);
     if (to != MASTER_DOWN && to != MASTER_HANDSHAKE && to != MASTER_KILLING)
         m->handshake.ended_once = true;
 }
@@ -98,10 +105,15 @@ static int64_t probe_deadline(const struct coordinator *c, const struct master *
     return m->liveness.probing || !is_served(c, m) ? INT64_MAX : m->liveness.probed_ms + PROBE_MS;
 }
 
+static bool may_go_on(const struct coordinator *c, const struct master *m)
+{
+    return m->handshake.agreed ? agree_is_settled(c) : master_group_may_write(c);
+}
+
 static int64_t handshake_deadline(const struct coordinator *c, const struct master *m)
 {
     if (m->handshake.waiting)
-        return master_group_may_write(c) ? c->now_ms : INT64_MAX;
+        return may_go_on(c, m) ? c->now_ms : INT64_MAX;
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
         return m->handshake.asked_ms + HANDSHAKE_MS;
     if (m->state == MASTER_REFUSED && !m->liveness.probing)
@@ -151,6 +163,8 @@ void master_ask(struct coordinator *c, struct master *m, const struct command *c
 {
     action_send(c, masters_bit(m->index), command);
     m->handshake.asked_ms = c->now_ms;
+    if (command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE)
+        m->liveness.asked_ms = c->now_ms;
 }
 
 void master_watch(struct coordinator *c, struct master *m)
@@ -169,6 +183,7 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
     m->connection = connection;
     m->client_id = 0;
     m->carried = false;
+    m->places = 0;
     m->sent = m->heard = m->liveness.overdue = m->liveness.watched = 0;
     m->clock.times_told = m->clock.times_asked;
     master_move(c, m, MASTER_HANDSHAKE, WHY_NONE);
@@ -185,7 +200,8 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     m->carried = false;
     if (m->state != MASTER_HANDSHAKE)
         m->memory.gone_ms = earlier_ms(c->now_ms, m->liveness.heard_ms + PROBE_MS);
-    m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting = false;
+    m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting =
+        m->handshake.agreed = m->handshake.writing = false;
     m->handshake.ended_once = true;
     master_move(c, m, MASTER_DOWN, why);
     trial_lost(c, m);
@@ -220,9 +236,13 @@ void master_backlog(struct coordinator *c, struct master *m)
 
 /* ---- into service, and out of it ---- */
 
+/* A master whose last probe is old is slow until it has answered a new one. */
 static void serve(struct coordinator *c, struct master *m)
 {
-    master_move(c, m, m->heard < m->liveness.overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
+    bool slow = m->heard < m->liveness.overdue;
+    master_move(c, m, slow || !fresh_is(c, m) ? MASTER_SLOW : MASTER_UP, WHY_NONE);
+    if (!slow)
+        master_catch_up(c, m);
 }
 
 void master_enter_service(struct coordinator *c, struct master *m)
@@ -233,14 +253,28 @@ void master_enter_service(struct coordinator *c, struct master *m)
         serve(c, m);
 }
 
+void master_catch_up(struct coordinator *c, struct master *m)
+{
+    if (m->state != MASTER_SLOW || m->heard < m->liveness.overdue)
+        return;
+    if (fresh_is(c, m)) {
+        master_enter_service(c, m);
+        return;
+    }
+    if (!m->liveness.probing)
+        probe_send(c, m);
+    m->liveness.overdue = m->liveness.probe_sent;
+}
+
 void master_begin_service(struct coordinator *c, struct master *m)
 {
-    if (c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH)) {
+    if (agree_holds(c)) {
         master_exclude(c, m, WHY_GROUP);
         return;
     }
     m->old_connection_gone_ms = c->now_ms;
     m->carried = true;
+    m->liveness.good_ms = m->liveness.asked_ms;
     master_move(c, m, MASTER_UNDOING, WHY_NONE);
     undo_begin(c, m);
     probe_send(c, m);
@@ -256,7 +290,7 @@ void master_say_why(struct master *m, enum master_why why)
 void master_exclude(struct coordinator *c, struct master *m, enum master_why why)
 {
     bool served = is_served(c, m);
-    m->undo.under_way = m->handshake.waiting = false;
+    m->undo.under_way = m->handshake.waiting = m->handshake.agreed = m->handshake.writing = false;
     m->handshake.asked_ms = c->now_ms;
     if (m->state != MASTER_REFUSED)
         master_move(c, m, MASTER_REFUSED, why);
@@ -278,17 +312,30 @@ static void killed(struct coordinator *c, struct master *m, const struct vote *v
     master_begin_service(c, m);
 }
 
+/* Its memory was full when it was tried first. */
+static void tried(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    enum master_why why = try_told(m, vote);
+    if (why != WHY_NONE && is_served(c, m))
+        master_exclude(c, m, why);
+}
+
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
-    if (verb == COMMAND_TIME)
+    if (verb == COMMAND_TIME) {
         trial_told_time(c, m, vote);
-    if (verb == COMMAND_KILL) {
+        wall_told(c);
+    }
+    if (verb == COMMAND_TRY && !m->handshake.asking) {
+        tried(c, m, vote);
+    } else if (verb == COMMAND_KILL) {
         killed(c, m, vote);
     } else if (verb == COMMAND_GROUP_NEW) {
         memory_told_new(c, m, vote);
     } else if (m->liveness.probing) {
         if (verb == COMMAND_PROBE)
             probe_told(c, m, vote);
+        master_catch_up(c, m);
     } else if (m->handshake.asking) {
         handshake_told(c, m, verb, vote);
     }
@@ -303,8 +350,7 @@ void master_heard(struct coordinator *c, struct master *m)
     bool armed = m->heard < m->liveness.watched || m->undo.under_way;
     m->heard++;
     m->liveness.heard_ms = c->now_ms;
-    if (m->state == MASTER_SLOW && m->heard >= m->liveness.overdue)
-        master_move(c, m, MASTER_UP, WHY_NONE);
+    master_catch_up(c, m);
     if (m->undo.under_way)
         undo_look(c, m);
     if (armed)
@@ -322,23 +368,23 @@ static void pause_longer(const struct coordinator *c, struct master *m)
 }
 
 /* -READONLY means that the server is a replica now. It then knows of our locks only what its own master
- * knows, so it comes back through quarantine. A release that was refused is still owed. Only an error to
- * the probe shows that a master refuses all writes; a master that refuses another command may still serve
- * the rest. */
+ * knows, so it comes back through quarantine. A release that was refused is still owed. An error to the probe,
+ * whichever it is, leaves open whether the master remembers its locks; a master that refuses another command
+ * may still serve the rest. */
 void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
                            enum vote_error error)
 {
-    bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
-    bool all_writes =
-        error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
+    bool probe = (verb == COMMAND_PROBE || verb == COMMAND_TIME) && !mutant(MUTANT_PROBE_ERROR_GOOD);
     if (error == ERROR_READONLY) /* noted even if the master is not in service any more */
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
         master_exclude(c, m, WHY_REPLICA);
     } else if (is_served(c, m) && error == ERROR_NOPERM) {
         pause_longer(c, m);
+        m->handshake.lacks = probe ? handshake_lacking(verb) : LACKING_NOTHING;
         master_exclude(c, m, WHY_NOPERM);
-    } else if (is_served(c, m) && probe && all_writes) {
+    } else if (is_served(c, m) && probe) {
+        m->handshake.lacks = handshake_lacking(verb);
         master_exclude(c, m, why_of_error(error));
     } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo.again_ms == INT64_MAX) {
         m->undo.again_ms = c->now_ms + ASK_AGAIN_MS;
@@ -381,7 +427,7 @@ void masters_overdue(struct coordinator *c, masters_t masters)
             continue;
         master_watch(c, m);
         m->liveness.overdue = m->sent;
-        if (m->state == MASTER_UP)
+        if (m->state == MASTER_UP || (c->stale & masters_bit(i)))
             master_move(c, m, MASTER_SLOW, WHY_SILENT);
         master_rearm(c, m);
     }
@@ -419,7 +465,7 @@ void master_timer(struct coordinator *c, struct master *m)
         close_connection(c, m, CLOSE_HANDSHAKE, WHY_TIMEOUT);
     else if (m->state == MASTER_REFUSED && !m->handshake.asking && !m->liveness.probing &&
              c->now_ms >= m->handshake.asked_ms + pause_ms(m))
-        handshake_again(c, m);
+        handshake_begin(c, m);
     else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->memory.quarantine_until_ms)
         serve(c, m);
     else

@@ -176,6 +176,9 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
+        /* Nobody kept it out since its unreadable key is gone. */
+        if (m->memory.unreadable && vote->group.from_ms <= m->clock.time_ms)
+            return WHY_MEMORY;
         if (is_too_early(c, m, &vote->group) || doubt_is_papered_over(c, m, &vote->group) ||
             m->memory.another_key)
             return same ? WHY_MEMORY : WHY_PROMOTED;
@@ -183,6 +186,8 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
     }
     if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
         return WHY_NONE;
+    if (m->memory.unreadable)
+        return WHY_MEMORY;
     if (is_remembered(c, m))
         return same ? WHY_MEMORY : WHY_RESTART;
     if (!is_up_for_long(c, m))

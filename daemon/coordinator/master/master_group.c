@@ -39,7 +39,10 @@ enum master_why master_group_why(const char *word, enum master_why otherwise)
 struct command master_group_command(const struct coordinator *c, const struct master *m,
                                     enum command_verb verb)
 {
-    struct command command = {.verb = verb, .number = (uint64_t)master_group_px_ms(c)};
+    struct command command = {.verb = verb,
+                              .number = (uint64_t)master_group_px_ms(c),
+                              .waited_ms = (uint64_t)c->full_ms,
+                              .group.set = c->config.set};
     command.group.masters = c->config.masters;
     command.group.max_ttl_ms = c->config.max_ttl_ms;
     command.group.from_ms = m->memory.from_ms;
@@ -54,9 +57,11 @@ struct command master_group_command(const struct coordinator *c, const struct ma
 bool master_group_is_strange(const struct coordinator *c, const struct vote *vote)
 {
     const struct group *group = &vote->group;
+    bool other_set =
+        group->set != 0 && c->config.set != 0 && group->set != c->config.set && !mutant(MUTANT_SET_IGNORED);
     return vote->kind == VOTE_UNREADABLE ||
            (vote->kind == VOTE_GROUP &&
-            (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
+            (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms || other_set));
 }
 
 /* If a key were written before all masters were read, it could be the first key of a second group. */

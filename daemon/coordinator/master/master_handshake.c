@@ -13,35 +13,21 @@ static void handshake_ask(struct coordinator *c, struct master *m, enum command_
     master_ask(c, m, &(struct command){.verb = verb});
 }
 
-static void ask_all(struct coordinator *c, struct master *m)
+/* The group's key is asked for by a command that counts as a write, so that a master that refuses writes is
+ * found; but its TTL stays, since N or max_ttl are changed by letting the key expire. */
+void handshake_begin(struct coordinator *c, struct master *m)
 {
     m->handshake.asking = true;
     m->handshake.has_info = false;
-    m->handshake.waiting = false;
+    m->handshake.waiting = m->handshake.agreed = m->handshake.writing = m->handshake.read_back = false;
     m->handshake.refusal = WHY_NONE;
+    m->handshake.lacks = LACKING_NOTHING;
     if (m->client_id == 0 && !master_is_unkillable(c, m))
         handshake_ask(c, m, COMMAND_CLIENT_ID);
     handshake_ask(c, m, COMMAND_INFO);
+    try_ask(c, m);
     trial_ask_time(c, m);
-}
-
-void handshake_begin(struct coordinator *c, struct master *m)
-{
-    ask_all(c, m);
     handshake_ask(c, m, COMMAND_GROUP);
-}
-
-/* A master that refused writes is asked with a PROBE, because only a write shows whether it takes writes
- * again. Other refused masters are asked with a read, which does not renew the group's key: N or max_ttl
- * are changed by letting the key expire. */
-void handshake_again(struct coordinator *c, struct master *m)
-{
-    bool refused_writes = m->why == WHY_MISCONF || m->why == WHY_NOREPLICAS;
-    ask_all(c, m);
-    if (refused_writes)
-        master_ask(c, m, &(struct command){.verb = COMMAND_PROBE, .number = (uint64_t)master_group_px_ms(c)});
-    else
-        handshake_ask(c, m, COMMAND_GROUP);
 }
 
 enum master_why why_of_error(enum vote_error error)
@@ -76,10 +62,6 @@ static enum master_why why_refused(const struct coordinator *c, const struct mas
         return WHY_NOPERM;
     if (info->replica)
         return WHY_REPLICA;
-    if (info->cluster)
-        return WHY_CLUSTER;
-    if (info->version < VERSION_6_2)
-        return WHY_VERSION;
     if (info->loading)
         return WHY_LOADING;
     return is_duplicate(c, m, info) ? WHY_DUPLICATE : WHY_NONE;
@@ -95,30 +77,58 @@ static void told_info(struct master *m, const struct vote *vote)
         m->memory.was_replica = true;
 }
 
+/* A server of another kind, which refuses other questions for that reason. */
+static enum master_why why_of_kind(const struct master_info *info)
+{
+    if (info->cluster)
+        return WHY_CLUSTER;
+    return info->version < VERSION_6_2 ? WHY_VERSION : WHY_NONE;
+}
+
 static void handshake_decide(struct coordinator *c, struct master *m, const struct vote *group)
 {
     m->handshake.asking = false;
-    enum master_why why = m->handshake.refusal;
-    if (why == WHY_NONE && !m->handshake.has_info)
-        why = WHY_NOPERM;
+    enum master_why why = WHY_NONE;
+    if (m->handshake.has_info)
+        why = why_of_kind(&m->handshake.info);
     if (why == WHY_NONE)
-        why = why_refused(c, m, &m->handshake.info);
+        why = m->handshake.refusal;
     if (why == WHY_NONE)
-        memory_judge(c, m, group);
-    else
+        why = m->handshake.has_info ? why_refused(c, m, &m->handshake.info) : WHY_NOPERM;
+    if (why != WHY_NONE)
         master_exclude(c, m, why);
+    else if (m->handshake.not_loaded != 0)
+        handshake_begin(c, m); /* the script is there by now */
+    else
+        memory_judge(c, m, group);
+}
+
+enum lacking handshake_lacking(enum command_verb verb)
+{
+    switch (verb) {
+    case COMMAND_CLIENT_ID: return LACKING_CLIENT_ID;
+    case COMMAND_INFO: return LACKING_INFO;
+    case COMMAND_TIME: return LACKING_TIME;
+    case COMMAND_TRY: return LACKING_EVALSHA;
+    default: return LACKING_GETEX;
+    }
 }
 
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
-    bool error = vote->kind == VOTE_ERROR;
-    /* A missing client id is found by why_refused(). */
-    if (error && m->handshake.refusal == WHY_NONE && verb != COMMAND_CLIENT_ID)
-        m->handshake.refusal = why_of_error(vote->error);
+    bool error = vote->kind == VOTE_ERROR, tries = verb == COMMAND_TRY;
+    enum master_why why = tries ? try_told(m, vote) : WHY_NONE;
+    /* A missing client id is found by why_refused(). A full memory refuses TRY, but not what follows. */
+    if (error && why == WHY_NONE && verb != COMMAND_CLIENT_ID && !(tries && vote->error == ERROR_OOM))
+        why = why_of_error(vote->error);
+    if (error && m->handshake.lacks == LACKING_NOTHING) /* shown only if that is the reason */
+        m->handshake.lacks = handshake_lacking(verb);
+    if (m->handshake.refusal == WHY_NONE)
+        m->handshake.refusal = why;
     if (verb == COMMAND_CLIENT_ID && vote->kind == VOTE_NUMBER)
         m->client_id = vote->number;
     else if (verb == COMMAND_INFO)
         told_info(m, vote);
-    else if (verb == COMMAND_GROUP || verb == COMMAND_PROBE)
+    else if (verb == COMMAND_GROUP)
         handshake_decide(c, m, vote);
 }

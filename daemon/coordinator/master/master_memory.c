@@ -17,81 +17,47 @@
  * nothing if it lets the master vote sooner than something that this daemon saw amiss there allows. */
 #include <string.h>
 
+#include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
-/* ---- the agreement of the daemons ---- */
-
-static void write_group(struct coordinator *c, struct master *m, enum command_verb verb)
-{
-    struct command command = master_group_command(c, m, verb);
-    master_ask(c, m, &command);
-}
-
-/* Daemons that differ in N or max_ttl would have quorums without a master in common. So while any master's
- * key differs from this daemon's configuration, all masters are refused, so that none votes and no key is
- * written, until all agree. If each master were judged alone, then a restarted master, whose key is gone,
- * could join either group of daemons, and give one a quorum without a master of the other's quorum. */
-static void differ(struct coordinator *c, struct master *m, enum master_why why)
-{
-    c->differing |= masters_bit(m->index);
-    m->memory.strange = true;
-    master_exclude(c, m, why);
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        struct master *other = &c->masters[i];
-        if (!(c->releasers & masters_bit(i)) || mutant(MUTANT_DISAGREEMENT_EACH))
-            continue;
-        master_exclude(c, other, WHY_GROUP);
-        master_rearm(c, other);
-    }
-}
-
-/* Notes what the master's key says. If the key is another group's or unreadable, every master is taken out of
- * use; if only another master's key is, this master is refused. Returns whether no master's key differs from
- * this daemon's configuration. */
-static bool judge_group(struct coordinator *c, struct master *m, const struct vote *vote)
-{
-    const struct group *group = &vote->group;
-    bool there = vote->kind == VOTE_GROUP;
-    m->memory.heard_once = true;
-    m->memory.marked = false;
-    memset(&m->memory.theirs, 0, sizeof m->memory.theirs);
-    if (vote->kind == VOTE_UNREADABLE) {
-        differ(c, m, WHY_UNREADABLE);
-        return false;
-    }
-    if (master_group_is_strange(c, vote)) {
-        m->memory.theirs = *group;
-        differ(c, m, WHY_GROUP);
-        return false;
-    }
-    m->memory.marked = there && !m->memory.began;
-    c->differing = masters_without(c->differing, masters_bit(m->index));
-    if (c->differing == 0 || mutant(MUTANT_DISAGREEMENT_EACH))
-        return true;
-    master_exclude(c, m, WHY_GROUP);
-    return false;
-}
+enum { BEYOND_MS = 1000 /* a clock may be set back by so much, unnoticed */ };
 
 /* ---- from when on the master may vote ---- */
 
-/* When the master may vote, on this daemon's clock: at from_ms by the master's, but no later than a full
- * quarantine from now. */
-static int64_t vote_at_ms(const struct coordinator *c, const struct master *m, int64_t from_ms)
+/* When the master may vote by its own clock. A from= that lies too far ahead, because that clock was set back, has
+ * back= beside it: the time at which this was found. */
+static int64_t vote_from_ms(const struct coordinator *c, int64_t from_ms, int64_t back_ms)
+{
+    bool sooner = back_ms != 0 && back_ms + c->full_ms < from_ms;
+    return sooner ? back_ms + c->full_ms : from_ms;
+}
+
+/* Whether the key lets the master vote later than any quarantine that began by now would. */
+static bool is_beyond(const struct coordinator *c, const struct master *m, const struct group *group)
+{
+    int64_t time_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms);
+    return vote_from_ms(c, group->from_ms, group->back_ms) > time_ms + c->full_ms + BEYOND_MS;
+}
+
+/* The same on this daemon's clock, but no later than a full quarantine from now. */
+static int64_t vote_at_ms(const struct coordinator *c, const struct master *m, int64_t from_ms,
+                          int64_t back_ms)
 {
     /* A TIME that was read at an unknown moment of a stall may have been read just now. */
     int64_t read_ms = m->clock.unsure ? c->now_ms : m->clock.told_at_ms;
-    int64_t at_ms = read_ms + from_ms - m->clock.time_ms;
+    int64_t at_ms = read_ms + vote_from_ms(c, from_ms, back_ms) - m->clock.time_ms;
     return at_ms < c->now_ms + c->full_ms ? at_ms : c->now_ms + c->full_ms;
 }
 
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
     m->memory.quarantine_why = why;
-    m->memory.quarantine_until_ms = vote_at_ms(c, m, m->memory.from_ms);
-    if (m->memory.from_ms <= m->clock.time_ms || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
+    m->memory.quarantine_until_ms = vote_at_ms(c, m, m->memory.from_ms, m->memory.back_ms);
+    bool over = vote_from_ms(c, m->memory.from_ms, m->memory.back_ms) <= m->clock.time_ms;
+    if (over || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
         m->memory.quarantine_until_ms = 0;
 }
 
@@ -117,21 +83,22 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
     m->memory.another_key = false;
     master_group_id(&c->config.self, m->memory.by);
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
-    /* After a jump the key is still there. If it shows a later time, other daemons may have waited for as long
-     * as they must already, so only a new time tells them of this doubt. */
-    if (why == WHY_CLOCK && m->memory.from_ms < m->memory.shown_ms)
-        m->memory.from_ms = m->memory.shown_ms + 1;
+    m->memory.back_ms = 0;
+    /* If the key shows a later time, other daemons may have waited for as long as they must already, so only a new
+     * time tells them of this doubt. A time is never lowered: that would look like another key. */
+    if (m->memory.from_ms < m->memory.key_ms)
+        m->memory.from_ms = m->memory.key_ms + 1;
     set_quarantine(c, m, why);
 }
 
 /* The key's time is earlier than this daemon's own, so this daemon's is written there. But the key tells of
  * another daemon's doubt, whose quarantine may end later all the same: this daemon's own time may be too late
  * by a stall that it believed in, while its quarantine ends a full quarantine after its own doubt. */
-static bool outlast(struct coordinator *c, struct master *m, int64_t from_ms)
+static bool outlast(struct coordinator *c, struct master *m, const struct group *group)
 {
-    int64_t at_ms = vote_at_ms(c, m, from_ms);
-    if (from_ms <= m->clock.time_ms || m->memory.quarantine_until_ms == 0 ||
-        m->memory.quarantine_until_ms >= at_ms)
+    int64_t at_ms = vote_at_ms(c, m, group->from_ms, group->back_ms);
+    if (vote_from_ms(c, group->from_ms, group->back_ms) <= m->clock.time_ms ||
+        m->memory.quarantine_until_ms == 0 || m->memory.quarantine_until_ms >= at_ms)
         return false;
     m->memory.quarantine_until_ms = at_ms;
     return true;
@@ -144,14 +111,17 @@ static bool adopt_from(struct coordinator *c, struct master *m, const struct gro
                        enum master_why why)
 {
     int64_t from_ms = group->from_ms;
-    if (from_ms == m->memory.from_ms)
+    if (from_ms == m->memory.from_ms) {
+        m->memory.back_ms = group->back_ms;
         return false;
+    }
     if (from_ms < m->memory.from_ms && m->memory.from_ms > m->clock.time_ms) {
-        write_group(c, m, COMMAND_GROUP_SET); /* a key that is gone meanwhile is found by the next probe */
-        return outlast(c, m, from_ms);
+        agree_write(c, m, COMMAND_GROUP_SET); /* a key that is gone meanwhile is found by the next probe */
+        return outlast(c, m, group);
     }
     m->memory.from_ms = from_ms;
-    if (from_ms <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
+    m->memory.back_ms = group->back_ms;
+    if (vote_from_ms(c, from_ms, group->back_ms) <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
         return false;
     why = master_group_why(group->why, why);
     memcpy(m->memory.by, group->by, GROUP_WORD);
@@ -171,13 +141,13 @@ static void know(struct coordinator *c, struct master *m)
 {
     if (!doubt_is_same_run(m)) {
         m->killing = 0;
-        m->memory.from_ms = 0;
+        m->memory.from_ms = m->memory.back_ms = 0;
         m->memory.quarantine_until_ms = 0;
         forget(c, m, WHY_RESTART);
     }
     memcpy(m->run_id, m->handshake.info.run_id, RUN_ID_HEX);
     m->known = true;
-    m->memory.was_replica = m->memory.strange = m->memory.another_key = false;
+    m->memory.was_replica = m->memory.strange = m->memory.unreadable = m->memory.another_key = false;
     m->memory.amiss_ms = 0;
     m->memory.serial_before = doubt_serial(c, m);
     m->memory.connection_before = m->connection;
@@ -248,6 +218,8 @@ static void outlive_strays(struct coordinator *c, struct master *m)
 static void admit(struct coordinator *c, struct master *m)
 {
     outlive_strays(c, m);
+    if (mutant(MUTANT_UNGUARDED_NO_KILL) && !c->config.restart_guard)
+        m->killing = 0;
     if (m->killing == 0) {
         master_begin_service(c, m);
         return;
@@ -285,13 +257,14 @@ static void doubt_young(struct coordinator *c)
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     doubt_note_amiss(c, m, vote);
-    if (!judge_group(c, m, vote))
+    if (agree_judge(c, m, vote) != AGREED)
         return;
-    bool there = vote->kind == VOTE_GROUP;
-    m->handshake.waiting = !there && !master_group_may_write(c);
+    bool there = vote->kind == VOTE_GROUP, unnamed = agree_is_unnamed(c, vote);
+    m->handshake.waiting = (!there || unnamed) && !master_group_may_write(c);
+    m->handshake.unnamed = unnamed;
     if (m->handshake.waiting)
         return;
-    if (doubt_note_absence(c, m, vote)) {
+    if ((unnamed && m->handshake.read_back) || doubt_note_absence(c, m, vote)) {
         master_exclude(c, m, WHY_MEMORY);
         return;
     }
@@ -303,21 +276,27 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     if (!there) {
         if (why == WHY_NONE) {
             m->memory.from_ms = m->clock.time_ms;
+            m->memory.back_ms = 0;
             m->memory.good_ms = 0; /* until the key was read back */
         }
-        m->memory.began = true;
-        write_group(c, m, COMMAND_GROUP_NEW);
+        m->memory.began = m->handshake.writing = true;
+        agree_write(c, m, COMMAND_GROUP_NEW);
         return;
     }
-    if (why != WHY_NONE)
-        write_group(c, m, COMMAND_GROUP_SET);
-    else
+    if (why == WHY_NONE)
         adopt_from(c, m, &vote->group, doubt_of_run(c, m));
+    if (why != WHY_NONE || unnamed || is_beyond(c, m, &vote->group))
+        agree_write(c, m, COMMAND_GROUP_SET);
     if (another)
         outlive_run(c, m);
     delay_vote(c, m);
     doubt_young(c);
-    admit(c, m);
+    m->handshake.writing = unnamed;
+    m->handshake.waiting = m->handshake.agreed = !unnamed && !agree_is_settled(c);
+    if (unnamed)
+        agree_read_back(c, m);
+    else if (!m->handshake.waiting)
+        admit(c, m);
 }
 
 /* Another daemon may have written the key first, so the key is read again. */
@@ -333,12 +312,17 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
     master_ask(c, m, &(struct command){.verb = COMMAND_GROUP});
 }
 
-/* The key was absent when it was asked for. If that was long ago, another daemon may have written it since, and the
- * master may have forgotten it: so all is asked again. */
+/* The key was absent, or without set=, when it was asked for. If that was long ago, another daemon may have written it
+ * since, and the master may have forgotten it: so all is asked again. */
 void memory_go_on(struct coordinator *c, struct master *m)
 {
-    if (c->now_ms - m->handshake.asked_ms > c->config.node_timeout_ms) {
+    if (m->handshake.unnamed || c->now_ms - m->handshake.asked_ms > c->config.node_timeout_ms) {
         handshake_begin(c, m);
+        return;
+    }
+    if (m->handshake.agreed) {
+        m->handshake.waiting = m->handshake.agreed = false;
+        admit(c, m);
         return;
     }
     memory_judge(c, m, &(struct vote){.kind = VOTE_NO});
@@ -351,6 +335,8 @@ void probe_send(struct coordinator *c, struct master *m)
     struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)master_group_px_ms(c)};
     m->liveness.probing = true;
     m->liveness.probed_ms = c->now_ms;
+    if (m->handshake.untried)
+        try_ask(c, m);
     trial_ask_time(c, m);
     master_ask(c, m, &probe);
     m->liveness.probe_sent = m->sent;
@@ -371,13 +357,20 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     m->liveness.probing = false;
+    if (vote->kind != VOTE_ERROR || mutant(MUTANT_PROBE_ERROR_GOOD))
+        fresh_told(c, m);
     doubt_note_amiss(c, m, vote);
-    if (vote->kind != VOTE_ERROR && !judge_group(c, m, vote))
+    enum agreed agreed = vote->kind != VOTE_ERROR ? agree_judge(c, m, vote) : AGREED;
+    if (agreed == AGREED_NOT)
         return;
     enum master_why why = probe_doubt(c, m, vote);
+    if (agreed == AGREED_HELD && (why != WHY_NONE || vote->group.from_ms != m->memory.from_ms)) {
+        master_exclude(c, m, WHY_GROUP); /* no key is written now */
+        return;
+    }
     if (why != WHY_NONE) {
         doubt(c, m, why);
-        write_group(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_SET : COMMAND_GROUP_NEW);
+        agree_write(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_SET : COMMAND_GROUP_NEW);
         keep_out(c, m);
         return;
     }
@@ -387,6 +380,9 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     m->memory.good_at_ms = c->now_ms;
     if (adopt_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
+    /* A daemon that knows no set= rewrote the key, or the clock was set back. */
+    if (agreed == AGREED && (agree_is_unnamed(c, vote) || is_beyond(c, m, &vote->group)))
+        agree_write(c, m, COMMAND_GROUP_SET);
 }
 
 /* ---- a clock that jumped ---- */

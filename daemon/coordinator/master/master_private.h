@@ -1,12 +1,13 @@
 /* Functions that the files of master.h share: master.c moves a master through its states,
  * master_handshake.c asks which server it is, master_memory.c decides how long it is kept out after it may
- * have forgotten locks, and master_undo.c sends the releases that it owes. Two more files call none of these
- * four: master_group.c answers questions about the group's key, and master_doubt.c collects and weighs the
+ * have forgotten locks, master_agree.c whether the daemons agree about the masters, and master_undo.c sends the releases
+ * that it owes. Two more files call none of these five: master_group.c answers questions about the group's key, and master_doubt.c collects and weighs the
  * evidence that a master may have forgotten locks. */
 #ifndef REDLOCKD_MASTER_PRIVATE_H
 #define REDLOCKD_MASTER_PRIVATE_H
 
 #include "daemon/coordinator/master/master.h"
+#include "daemon/coordinator/mutant.h"
 
 /* ---- master.c ---- */
 
@@ -26,6 +27,9 @@ void master_watch(struct coordinator *c, struct master *m);
 void master_begin_service(struct coordinator *c, struct master *m);
 /* The owed releases are answered: the master votes, or is kept in quarantine. */
 void master_enter_service(struct coordinator *c, struct master *m);
+/* Ends the slowness of a master that has answered all that was overdue: it is in service again, unless its last
+ * probe is old. Then it is probed at once. */
+void master_catch_up(struct coordinator *c, struct master *m);
 
 /* This daemon stood still for stall_ms: moves the master's time-outs by as much. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
@@ -45,14 +49,21 @@ static inline const char *master_run(const struct master *m)
 
 /* ---- master_handshake.c ---- */
 
-/* Asks the questions of the handshake on a new connection. */
+/* Asks the questions of the handshake, on a new connection, or again after the master was refused. */
 void handshake_begin(struct coordinator *c, struct master *m);
-/* Asks the questions of the handshake again, after the master was refused. */
-void handshake_again(struct coordinator *c, struct master *m);
 /* Handles the answer to one of the questions; the last answer decides. */
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);
+/* The command that a master lacks, or refuses, if it answers this question with an error. */
+enum lacking handshake_lacking(enum command_verb verb);
 /* The reason to refuse a master that answered with this error. */
 enum master_why why_of_error(enum vote_error error);
+
+/* ---- master_try.c ---- */
+
+/* Tries whether the commands work there that scripts for locks call. */
+void try_ask(struct coordinator *c, struct master *m);
+/* Notes the answer, and returns the reason to refuse the master; WHY_NONE: there is none, or it is not known yet. */
+enum master_why try_told(struct master *m, const struct vote *vote);
 
 /* ---- master_group.c ---- */
 
@@ -66,11 +77,35 @@ enum master_why master_group_why(const char *word, enum master_why otherwise);
  * absent key, GROUP_SET only a present one. */
 struct command master_group_command(const struct coordinator *c, const struct master *m,
                                     enum command_verb verb);
-/* Whether the key that was read has another N or max_ttl than this daemon, or is unreadable. */
+/* Whether the key that was read has another N, max_ttl or set than this daemon, or is unreadable. */
 bool master_group_is_strange(const struct coordinator *c, const struct vote *vote);
 /* Whether this daemon may write a group's key where there is none: every master was heard, or its first
  * handshake ended. */
 bool master_group_may_write(const struct coordinator *c);
+
+/* ---- master_agree.c ---- */
+
+/* Writes the group's key with what is known of this master: GROUP_NEW writes only an absent key, GROUP_SET only a
+ * present one. */
+void agree_write(struct coordinator *c, struct master *m, enum command_verb verb);
+/* What a master's key says of the agreement. */
+enum agreed {
+    AGREED_NOT,  /* it differs, or another master's does: this master was taken out of use */
+    AGREED_HELD, /* another master's differs: this one may only renew what is held */
+    AGREED,
+};
+enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vote *vote);
+/* Whether a master differs, so that no lock may be granted. */
+static inline bool agree_holds(const struct coordinator *c)
+{
+    return c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH);
+}
+/* Whether the key does not say which set of masters it belongs to. */
+bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote);
+/* Whether no key is written, or about to be, that was not read back. */
+bool agree_is_settled(const struct coordinator *c);
+/* Reads the key again, to which this daemon has just added its set: it is judged once more. */
+void agree_read_back(struct coordinator *c, struct master *m);
 
 /* ---- master_doubt.c ---- */
 

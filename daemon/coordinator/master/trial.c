@@ -6,6 +6,7 @@
 #include "daemon/coordinator/base/in_flight.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/round.h"
 
 enum {
     GOOD_BASE_MS = 10000, /* age from which a base gives way to a good reading ... */
@@ -332,12 +333,7 @@ static void close_trial(struct coordinator *c)
 {
     c->trial.open = false;
     heap_remove(&c->deadlines, &c->trial.item);
-    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
-         in_flight = in_flight->next) {
-        struct round *round = IN_FLIGHT_OWNER(round, in_flight);
-        if (round->ready)
-            in_flight_make_stale(&c->rounds_pending, in_flight);
-    }
+    rounds_look_again(c);
 }
 
 /* A reading that was asked for before the stall was noticed is no base. The masters that told such a

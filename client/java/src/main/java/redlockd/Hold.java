@@ -28,7 +28,8 @@ final class Hold {
     private static final int RESUME_LATEST_MS = 1000;
     private static final int NOTHELD_MS = 100; // a RESUME is repeated for so long after -NOTHELD
     private static final int NOTHELD_AGAIN_MS = 25;
-    private static final int LOST_GRACE_MS = 50; // past a deadline, so that redlockd can still say why the lock is lost
+    /** After the deadline was seen to be over: a renewal may still be unread after a pause, and redlockd says why. */
+    private static final int LOST_GRACE_MS = 50;
 
     final String name;
     final LockOptions options;
@@ -51,6 +52,7 @@ final class Hold {
     private int untilOf; // the number of that daemon: Link.daemon
     private long warnMs; // when a third of spanMs is left
     private boolean warned;
+    private long overMs; // when a tick first found the deadline over; 0: none did
     private volatile boolean closed; // with its client
     private long maxUntilMs; // 0: none
     private long retryAtMs;
@@ -190,6 +192,7 @@ final class Hold {
         spanMs = Math.max(0, deadline - nowMs);
         warnMs = deadline - spanMs / 3;
         warned = false;
+        overMs = 0;
         believe(deadline);
         if (isSession()) { // silence of redlockd is to be noticed well before the lock's end
             session.shortestMs = Math.min(session.shortestMs, spanMs);
@@ -206,12 +209,14 @@ final class Hold {
             return;
         }
         boolean listening = state == State.HELD && isSession();
-        long endMs = deadlineMs + (listening ? LOST_GRACE_MS : 0);
-        if (endMs <= nowMs) {
+        if (overMs == 0 && isOver(nowMs)) {
+            overMs = nowMs;
+        }
+        if (overMs > 0 && (!listening || overMs + LOST_GRACE_MS <= nowMs)) {
             expire(nowMs);
             return;
         }
-        session.wantsAt(endMs);
+        session.wantsAt(overMs > 0 ? overMs + LOST_GRACE_MS : deadlineMs);
         if (state == State.DETACHED && retryAtMs > nowMs) {
             session.wantsAt(retryAtMs);
         }

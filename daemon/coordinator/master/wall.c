@@ -1,0 +1,92 @@
+#include "daemon/coordinator/master/wall.h"
+
+#include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/mutant.h"
+
+#define DAY_US (INT64_C(86400) * 1000000)
+
+/* The readings of the last F. A clock is its distance from this daemon's, which does not change as time goes by. */
+static masters_t lately(const struct coordinator *c, uint64_t clock_ms[MASTERS])
+{
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        clock_ms[i] = 0;
+        if (m->clock.time_ms == 0 || m->clock.unsure || m->clock.told_at_ms + fresh_limit_ms(c) < c->now_ms)
+            continue;
+        if (m->clock.time_ms > m->clock.told_at_ms)
+            clock_ms[i] = (uint64_t)(m->clock.time_ms - m->clock.told_at_ms);
+        set |= masters_bit(i);
+    }
+    return set;
+}
+
+void wall_told(struct coordinator *c)
+{
+    uint64_t clock_ms[MASTERS], told_ms[MASTERS];
+    masters_t set = lately(c, clock_ms);
+    unsigned count = masters_count(set);
+    c->wall.own_ms = c->event->wall_us / 1000 - c->now_ms;
+    if (count < c->quorum)
+        return;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        told_ms[i] = (uint64_t)c->masters[i].clock.told_at_ms;
+    /* A minority may be behind without consequence, even where only a quorum told its TIME: a clock that is behind
+     * would let fences fall. If all told theirs, that is the median. */
+    unsigned minority = c->config.masters - c->quorum;
+    c->wall.median_ms = (int64_t)quorum_nth_largest(clock_ms, set, count - minority);
+    c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, set, c->quorum) + fresh_limit_ms(c);
+}
+
+static bool is_known(const struct coordinator *c, int64_t now_ms)
+{
+    return c->wall.until_ms != 0 && now_ms <= c->wall.until_ms;
+}
+
+bool wall_is_known(const struct coordinator *c)
+{
+    return is_known(c, c->now_ms);
+}
+
+static int64_t median_us(const struct coordinator *c)
+{
+    return (c->wall.median_ms + c->now_ms) * 1000;
+}
+
+static int64_t own_us(const struct coordinator *c)
+{
+    return c->event->wall_us > 0 ? c->event->wall_us : 0;
+}
+
+uint64_t wall_proposal_us(const struct coordinator *c)
+{
+    int64_t us = own_us(c) + (int64_t)c->lead_us;
+    int64_t most_us = median_us(c) + c->config.max_ttl_ms * 1000 / 2;
+    bool bounds = wall_is_known(c) && us > most_us;
+    if (mutant(MUTANT_WALL_TRUSTED) || mutant(MUTANT_NO_LEAD_CAP))
+        bounds = false;
+    return (uint64_t)(bounds ? most_us : us);
+}
+
+uint64_t wall_most_us(const struct coordinator *c)
+{
+    int64_t us = own_us(c);
+    if (wall_is_known(c) && us > median_us(c))
+        us = median_us(c);
+    return (uint64_t)(us + c->config.max_ttl_ms * 1000 / 2);
+}
+
+uint64_t wall_bound_us(const struct coordinator *c)
+{
+    int64_t us = own_us(c);
+    if (wall_is_known(c) && us < median_us(c))
+        us = median_us(c);
+    uint64_t bound_us = (uint64_t)(us + c->config.max_ttl_ms * 1000 + DAY_US);
+    return bound_us < FENCE_MAX && !mutant(MUTANT_SCORE_ADOPTED) ? bound_us : FENCE_MAX;
+}
+
+bool wall_ahead(const struct coordinator *c, int64_t now_ms, int64_t *ahead_ms)
+{
+    *ahead_ms = c->wall.own_ms - c->wall.median_ms;
+    return is_known(c, now_ms);
+}

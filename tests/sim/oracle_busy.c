@@ -1,0 +1,110 @@
+/* Requests that are answered -BUSY: invariant 5 for those that do not wait. A daemon may say so from memory only where
+ * the name itself is held or asked for; a list that waits for another of its names is no reason. */
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+/* The name in this place of the sorted list. */
+static unsigned name_at(unsigned list, uint64_t place)
+{
+    unsigned name = first_name(list);
+    FOR_NAMES(n, list)
+    {
+        name = n;
+        if (place-- == 0)
+            break;
+    }
+    return name;
+}
+
+void oracle_busy_heard(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
+{
+    bool sets = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE;
+    if (!sets || msg->vote.kind != VOTE_NO)
+        return;
+    unsigned name = msg->name & SIM_LIST ? name_at(msg->name, msg->vote.number) : msg->name;
+    w->oracle.refused_us[d->index][name] = w->now_us;
+}
+
+void oracle_busy_sent(struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
+{
+    FOR_NAMES(n, w->oracle.tok[tok].name) w->oracle.asked_tok[d->index][n] = tok;
+}
+
+/* Another request of this daemon is for the same name or list, or for this one of the list's names alone. */
+static bool is_asked_for(const struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                         unsigned name)
+{
+    const struct sim_oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->outstandings[d->index]; i++) {
+        uint32_t other = o->outstanding[d->index][i];
+        if (other != request &&
+            (o->asked[other].name == name || o->asked[other].name == o->asked[request].name))
+            return true;
+    }
+    return false;
+}
+
+/* This daemon's last attempt for the name is not over. */
+static bool is_being_asked(const struct sim_world *w, const struct sim_daemon *d, unsigned name)
+{
+    uint32_t tok = w->oracle.asked_tok[d->index][name];
+    const struct sim_tok *t = &w->oracle.tok[tok];
+    return tok != 0 && t->incarnation == d->incarnation && !t->released && !t->granted;
+}
+
+/* By the daemon's own record, which may be older than a release elsewhere. */
+static bool is_recorded(const struct sim_world *w, const struct sim_daemon *d, unsigned name)
+{
+    struct cursor cursor = {0};
+    struct lock_row row;
+    while (coordinator_lock_row(d->core, clock_ms(&d->clock, w->now_us), &cursor, &row))
+        if (row.session != 0 && (names_of(name_index(&row.name)) >> name & 1) != 0)
+            return true;
+    return false;
+}
+
+/* A daemon that does not listen learns from its next renewal, after a third of the TTL, that its lock was given back
+ * elsewhere. Until then it answers from memory. */
+bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name)
+{
+    struct cursor cursor = {0};
+    struct lock_row row;
+    int64_t renewed_us = (w->plan->param[P_MAX_TTL] / 3 + 2 * w->plan->param[P_NODE_TIMEOUT]) * 1000;
+    while (daemon_is_deaf(w, d) &&
+           coordinator_lock_row(d->core, clock_ms(&d->clock, w->now_us), &cursor, &row)) {
+        if (row.session == 0 || (names_of(name_index(&row.name)) >> name & 1) == 0)
+            continue;
+        const struct sim_tok *t = &w->oracle.tok[oracle_tok(w, &row.token, name)];
+        if (t->deleted_us != 0 && w->now_us - t->deleted_us < renewed_us)
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t request, unsigned name)
+{
+    struct sim_oracle *o = &w->oracle;
+    int64_t since_us = o->asked[request].at_us;
+    if (o->refused_us[d->index][name] >= since_us || is_being_asked(w, d, name) || oracle_held(w, name))
+        return true;
+    for (unsigned i = 0; i < w->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        if (o->ends_us[name][i] >= since_us || store_has(&m->store, clock_ms(&m->clock, w->now_us), name))
+            return true;
+    }
+    return is_asked_for(w, d, request, name) || is_recorded(w, d, name);
+}
+
+void oracle_busy(struct sim_world *w, const struct sim_daemon *d, uint32_t request)
+{
+    const struct sim_asked *a = &w->oracle.asked[request];
+    if (name_slots(w, a->name) != 0)
+        return;
+    FOR_NAMES(n, a->name)
+    {
+        if (is_in_use(w, d, request, n))
+            return;
+    }
+    violation(w, 5, "d%u says that n%u is busy to request %u, though nobody has it or asks for it", d->index,
+              first_name(a->name), request);
+}

@@ -1,0 +1,294 @@
+/* Traces: lists that wait, and who passes them. */
+#include "tests/unit/trace.h"
+
+enum { PATIENCE = 16, FIRM_MS = 1000 };
+
+/* b is held here, and a list waits for it: a is free, for those who come later, too. */
+START_TEST(a_list_that_waits_keeps_only_names_in_use)
+{
+    start(3);
+    grant(1, "LOCK b");
+    ask(2, "LOCK a,b wait=1m");
+    EXPECT_NOTHING();
+    ask(3, "LOCK a");
+    EXPECT("m0-2 SET a T2 10000", "m0-2 ZADD a *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT_LAST("s3 #3 +LOCKED a *");
+    ask(4, "LOCK a,c");
+    EXPECT("s4 #4 -BUSY a,c");
+    ask(4, "LOCK b,c");
+    EXPECT("s4 #5 -BUSY b,c");
+    ask(4, "LOCK c wait=1m"); /* of no list that waits */
+    EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c *");
+}
+END_TEST
+
+START_TEST(a_list_passes_one_that_waits_for_another_name)
+{
+    start(3);
+    grant(1, "LOCK c");
+    ask(2, "LOCK a,b,c wait=1h");
+    ask(3, "LOCK a,b wait=1m");
+    EXPECT("m0-2 SET a,b T2 10000", "m0-2 ZADD a,b *");
+    ask(4, "LOCK a,c wait=1m"); /* behind both */
+    EXPECT_NOTHING();
+}
+END_TEST
+
+/* The list waits for its first client, so that client may have what it asks for. */
+START_TEST(the_holder_of_a_name_may_ask_for_another)
+{
+    start(3);
+    grant(1, "LOCK b");
+    ask(2, "LOCK a,b wait=1m");
+    ask(3, "LOCK a,c wait=1m");
+    vote("0-2", "SET NO:0, ZADD 2"); /* another daemon has a */
+    forget();
+    ask(1, "LOCK a wait=1m");
+    EXPECT_NOTHING(); /* until the list of a and c asks again, a is its */
+    cancel(3, 3);
+    forget();
+    work();
+    EXPECT("m0-2 SET a T3 10000", "m0-2 ZADD a *");
+}
+END_TEST
+
+START_TEST(a_session_that_the_list_waits_for_passes_it)
+{
+    start(3);
+    ask(2, "LOCK a,b wait=1m");
+    chance(100);
+    vote("0-2", "SET NO:0, ZADD 2"); /* another daemon has a */
+    forget();
+    ask(1, "LOCK a wait=1m");
+    EXPECT_NOTHING();
+    ask(1, "LOCK b");
+    EXPECT("m0-2 SET b T2 10000", "m0-2 ZADD b *");
+    vote("0-2", "RELEASE NO, SET YES, ZADD 2");
+    EXPECT_LAST("s1 #3 +LOCKED b *");
+    work();
+    EXPECT("m0-2 SET a T3 10000", "m0-2 ZADD a *");
+}
+END_TEST
+
+/* Another daemon has b, and who wants b here waits behind the list. Then a comes to be held here: the list is not asked
+ * again until that is over, and b is the other's to ask for. */
+START_TEST(a_name_that_the_list_keeps_no_more_is_asked_for)
+{
+    start(3);
+    ask(1, "LOCK a,b wait=1m");
+    chance(100);
+    vote("0-2", "SET NO:1, ZADD 2");
+    forget();
+    ask(2, "LOCK b wait=1m");
+    EXPECT_NOTHING();
+    ask(3, "LOCK a");
+    vote("0-2", "RELEASE NO, SET YES, ZADD 2");
+    EXPECT_LAST("s3 #3 +LOCKED a *");
+    at(1120);
+    EXPECT("m0-2 SET b T3 10000", "m0-2 ZADD b *");
+}
+END_TEST
+
+static void share(uint64_t session, const char *line)
+{
+    ask(session, line);
+    vote("0-2", "SHARE YES, ZADD YES");
+    forget();
+}
+
+/* The first reader of b has it until it gives it back, and once more for a while: the list waits for that reader, who
+ * may read a. */
+START_TEST(a_reader_that_has_a_name_twice_may_ask_for_another)
+{
+    start(3);
+    share(1, "LOCK b mode=shared");
+    share(1, "LOCK b mode=shared hold=lease");
+    share(3, "LOCK a mode=shared");
+    ask(2, "LOCK a,b wait=1m");
+    EXPECT_NOTHING();
+    ask(4, "LOCK a mode=shared wait=1m");
+    EXPECT_NOTHING();
+    cancel(4, 5);
+    forget();
+    ask(1, "LOCK a mode=shared wait=1m");
+    EXPECT("m0-2 SHARE a T4 10000", "m0-2 ZADD a *");
+}
+END_TEST
+
+static void lock_and_unlock(uint64_t session, const char *name)
+{
+    char line[32];
+    snprintf(line, sizeof(line), "LOCK %s wait=1m", name);
+    grant(session, line);
+    snprintf(line, sizeof(line), "UNLOCK %s", name);
+    ask(session, line);
+    vote("0-2", "RELEASE YES");
+    work();
+    forget();
+}
+
+static void pass(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        lock_and_unlock(3, "a");
+}
+
+START_TEST(a_list_that_many_passed_stands_firm)
+{
+    start(3);
+    grant(1, "LOCK b");
+    ask(2, "LOCK a,b,c wait=1m");
+    pass(PATIENCE);
+    ask(4, "LOCK a wait=1m");
+    EXPECT_NOTHING();
+    ask(5, "LOCK a,d"); /* asked for by somebody who came first */
+    EXPECT("s5 * -BUSY a,d");
+    ask(5, "LOCK c,d"); /* by nobody but the list */
+    EXPECT("m0-2 SET c,d * 10000", "m0-2 ZADD c,d *");
+    vote("0-2", "SET YES, ZADD 2");
+    ask(5, "UNLOCK c,d");
+    vote("0-2", "RELEASE YES");
+    work();
+    forget();
+    ask(1, "LOCK c wait=1m"); /* the list waits for this client */
+    EXPECT("m0-2 SET c * 10000", "m0-2 ZADD c *");
+    vote("0-2", "SET YES, ZADD 2");
+    forget();
+    ask(1, "UNLOCK b");
+    vote("0-2", "RELEASE YES");
+    forget();
+    work();
+    EXPECT_NOTHING();
+    ask(1, "UNLOCK c");
+    vote("0-2", "RELEASE YES");
+    forget();
+    work();
+    EXPECT("m0-2 SET a,b,c * 10000", "m0-2 ZADD a,b,c *"); /* before the request that came later */
+}
+END_TEST
+
+/* In vain: the others go on after a second, and twice as many as before. */
+START_TEST(a_list_stands_firm_for_a_second)
+{
+    start(3);
+    grant(1, "LOCK b ttl=1m");
+    ask(2, "LOCK a,b wait=1m");
+    for (unsigned patience = PATIENCE, done = 0; patience <= 4 * PATIENCE; patience *= 2, done = 1) {
+        pass(patience - done); /* the one below is the first of the next ones */
+        ask(4, "LOCK a wait=1m");
+        EXPECT_NOTHING();
+        at(now + FIRM_MS - 1);
+        EXPECT_NOTHING();
+        at(now + 1);
+        EXPECT("m0-2 SET a * 10000", "m0-2 ZADD a *");
+        vote("0-2", "SET YES, ZADD 2");
+        ask(4, "UNLOCK a");
+        vote("0-2", "RELEASE YES");
+        work();
+        forget();
+    }
+}
+END_TEST
+
+/* Lists behind lists: whoever has a name that the first one waits for gets what the second one asks for, too. */
+START_TEST(the_holder_of_a_list_passes_lists_behind_lists)
+{
+    start(3);
+    grant(1, "LOCK a,b");
+    ask(2, "LOCK b,c wait=1m");
+    ask(3, "LOCK c,d wait=1m"); /* c is free, and so is d */
+    EXPECT("m0-2 SET c,d T2 10000", "m0-2 ZADD c,d *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s3 #3 +LOCKED c,d *");
+    ask(4, "LOCK d,e wait=1m");
+    ask(3, "LOCK e wait=1m"); /* the fourth waits for this one */
+    EXPECT("m0-2 SET e T3 10000", "m0-2 ZADD e *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s3 #5 +LOCKED e *");
+    ask(1, "LOCK f,g wait=1m");
+    EXPECT("m0-2 SET f,g T4 10000", "m0-2 ZADD f,g *");
+}
+END_TEST
+
+/* So does a list that its holder asks for, even where the first one stands firm. */
+START_TEST(a_list_of_a_holder_passes_one_that_stands_firm)
+{
+    start(3);
+    grant(1, "LOCK b");
+    ask(2, "LOCK a,b,c wait=1m");
+    pass(PATIENCE);
+    ask(5, "LOCK c,e wait=1m");
+    EXPECT_NOTHING();
+    ask(1, "LOCK a,f wait=1m");
+    EXPECT("m0-2 SET a,f * 10000", "m0-2 ZADD a,f *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s1 * +LOCKED a,f *");
+    ask(1, "UNLOCK a,f");
+    vote("0-2", "RELEASE YES");
+    work();
+    forget();
+    at(now + FIRM_MS);
+    EXPECT("m0-2 SET c,e * 10000", "m0-2 ZADD c,e *");
+}
+END_TEST
+
+/* A session of two threads, one of which waits for a list: that refuses the other nothing. */
+START_TEST(a_session_passes_its_own_list)
+{
+    start(3);
+    grant(1, "LOCK mine");
+    ask(1, "LOCK mine,a,b,c wait=1h");
+    EXPECT_NOTHING();
+    ask(1, "LOCK a");
+    EXPECT("m0-2 SET a T2 10000", "m0-2 ZADD a *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s1 #3 +LOCKED a *");
+    ask(2, "LOCK b,c");
+    EXPECT("m0-2 SET b,c T3 10000", "m0-2 ZADD b,c *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s2 #4 +LOCKED b,c *");
+}
+END_TEST
+
+/* Two lists that keep nothing from each other but one name, each for the other's holder: neither waits for the other. */
+START_TEST(two_holders_that_ask_for_more_in_lists)
+{
+    start(3);
+    grant(1, "LOCK a");
+    grant(2, "LOCK b");
+    ask(3, "LOCK a,x wait=1m");
+    ask(4, "LOCK b,x wait=1m");
+    ask(1, "LOCK x,y wait=1m"); /* only the third list waits for this one */
+    EXPECT("m0-2 SET x,y * 10000", "m0-2 ZADD x,y *");
+    vote("0-2", "SET YES, ZADD 2");
+    EXPECT("s1 * +LOCKED x,y *");
+    ask(1, "UNLOCK x,y");
+    vote("0-2", "RELEASE YES");
+    forget();
+    work();
+    ask(1, "UNLOCK a");
+    vote("0-2", "RELEASE YES");
+    work();
+    EXPECT("m0-2 RELEASE a *", "s1 * +UNLOCKED a *", "m0-2 SET a,x * 10000", "m0-2 ZADD a,x *");
+}
+END_TEST
+
+int main(void)
+{
+    return trace_run("coordinator_names_pass", (const TTest *const[]){
+                                                   a_list_that_waits_keeps_only_names_in_use,
+                                                   a_list_passes_one_that_waits_for_another_name,
+                                                   the_holder_of_a_name_may_ask_for_another,
+                                                   a_session_that_the_list_waits_for_passes_it,
+                                                   a_name_that_the_list_keeps_no_more_is_asked_for,
+                                                   a_reader_that_has_a_name_twice_may_ask_for_another,
+                                                   a_list_that_many_passed_stands_firm,
+                                                   a_list_stands_firm_for_a_second,
+                                                   the_holder_of_a_list_passes_lists_behind_lists,
+                                                   a_list_of_a_holder_passes_one_that_stands_firm,
+                                                   a_session_passes_its_own_list,
+                                                   two_holders_that_ask_for_more_in_lists,
+                                                   NULL,
+                                               });
+}

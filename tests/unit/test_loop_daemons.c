@@ -1,0 +1,162 @@
+/* When the masters are asked for the list of daemons, whatever they answer. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/node/node.h"
+#include "tests/unit/suite.h"
+
+/* The masters of this test: what they are asked is noted instead of sent. */
+static bool fake_ask(struct node *node, char *bytes, size_t len, unsigned script, uint64_t ref);
+#define node_ask fake_ask
+#include "daemon/loop/loop_daemons.c" /* NOLINT: its masters are fakes */
+
+enum { ALL = 3 };
+
+static struct conf conf;
+static struct resp_format *format;
+static struct event_base *base;
+static struct loop_daemons daemons;
+static char masters[ALL];
+static struct node *nodes[MASTERS];
+static bool connected[ALL];
+static char cursor[ALL][32]; /* of the question that awaits its answer; "": none does */
+static unsigned asked[ALL], known;
+
+static bool fake_ask(struct node *node, char *bytes, size_t len, unsigned script, uint64_t ref)
+{
+    unsigned master = (unsigned)((char *)node - masters);
+    (void)script, (void)ref;
+    ck_assert_str_eq(cursor[master], "");
+    bytes[len - 2] = '\0'; /* the cursor is the last word */
+    if (connected[master]) {
+        snprintf(cursor[master], sizeof cursor[master], "%s", strrchr(bytes, '\n') + 1);
+        asked[master]++;
+    }
+    resp_bytes_free(bytes);
+    return connected[master];
+}
+
+static void on_known(void *arg)
+{
+    (void)arg;
+    known++;
+}
+
+static void answer(unsigned master, const char *text)
+{
+    struct resp_reply reply = {.type = RESP_STRING, .whole = text, .whole_len = strlen(text)};
+    ck_assert_str_ne(cursor[master], "");
+    cursor[master][0] = '\0';
+    loop_daemons_answered(&daemons, master, &reply);
+}
+
+static void setup(void)
+{
+    log_set_level(LOG_LEVEL_ERROR);
+    conf_defaults(&conf);
+    conf.masters = ALL;
+    for (unsigned i = 0; i < ALL; i++)
+        nodes[i] = (struct node *)(void *)&masters[i];
+    base = event_base_new();
+    format = resp_format_new("t:");
+    daemons.known = on_known;
+    ck_assert(loop_daemons_start(&daemons, base, &conf, nodes, format));
+    for (unsigned i = 0; i < ALL; i++) {
+        connected[i] = true;
+        loop_daemons_connected(&daemons, i);
+        ck_assert_str_eq(cursor[i], "0"); /* of a small fleet the first page is all */
+        answer(i, "ok 0\naaaaaaaa 0 host=one");
+    }
+}
+
+static void teardown(void)
+{
+    loop_daemons_stop(&daemons);
+    resp_format_free(format);
+    event_base_free(base);
+}
+
+START_TEST(a_daemon_that_nobody_asks_only_writes_itself)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        loop_daemons_write(&daemons);
+        for (unsigned k = 0; k < ALL; k++) {
+            ck_assert_str_eq(cursor[k], "-");
+            answer(k, "ok 0");
+        }
+    }
+}
+END_TEST
+
+START_TEST(who_asks_gets_all_pages)
+{
+    unsigned count;
+    ck_assert(!loop_daemons_read(&daemons));
+    for (unsigned i = 0; i < ALL; i++) {
+        answer(i, "ok 17\nbbbbbbbb 0 host=two");
+        ck_assert_str_eq(cursor[i], "17");
+    }
+    for (unsigned i = 0; i < ALL; i++) {
+        ck_assert(!loop_daemons_read(&daemons)); /* another one that asks waits for the same */
+        answer(i, "ok 0\ncccccccc 0 host=three");
+        ck_assert_uint_eq(known, i == ALL - 1);
+    }
+    ck_assert(loop_daemons_read(&daemons)); /* it is fresh: nobody is asked again */
+    ck_assert_str_eq(cursor[0], "");
+    loop_daemons_list(&daemons, &count);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(loop_daemons_from(&daemons, 0xbbbbbbbb), 1);
+    ck_assert_uint_eq(loop_daemons_from(&daemons, 0xcccccccd), 3);
+    ck_assert_str_eq(loop_daemons_host(&daemons, "cccccccc"), "three");
+    ck_assert_str_eq(loop_daemons_host(&daemons, "bbbbbbbc"), "?");
+}
+END_TEST
+
+START_TEST(a_list_without_an_end_is_read_no_further)
+{
+    ck_assert(!loop_daemons_read(&daemons));
+    answer(0, "ok 0");
+    answer(1, "ok 0");
+    unsigned before = asked[2];
+    while (cursor[2][0] && asked[2] - before < 10000)
+        answer(2, "ok 7");
+    ck_assert_uint_le(asked[2] - before, PAGES);
+    ck_assert_uint_eq(known, 1);
+    ck_assert(loop_daemons_read(&daemons));
+}
+END_TEST
+
+START_TEST(a_master_that_is_lost_is_not_waited_for)
+{
+    ck_assert(!loop_daemons_read(&daemons));
+    answer(0, "ok 0");
+    answer(2, "ok 3");
+    connected[1] = connected[2] = false;
+    loop_daemons_lost(&daemons, 1);
+    ck_assert_uint_eq(known, 0);
+    loop_daemons_lost(&daemons, 2);
+    ck_assert_uint_eq(known, 1);
+}
+END_TEST
+
+START_TEST(without_masters_nothing_is_waited_for)
+{
+    for (unsigned i = 0; i < ALL; i++)
+        connected[i] = false;
+    ck_assert(loop_daemons_read(&daemons));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("loop_daemons");
+    TCase *t = tcase_create("list");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_daemon_that_nobody_asks_only_writes_itself);
+    tcase_add_test(t, who_asks_gets_all_pages);
+    tcase_add_test(t, a_list_without_an_end_is_read_no_further);
+    tcase_add_test(t, a_master_that_is_lost_is_not_waited_for);
+    tcase_add_test(t, without_masters_nothing_is_waited_for);
+    suite_add_tcase(suite, t);
+    return suite_run(suite);
+}
