@@ -155,14 +155,14 @@ START_TEST(output_that_nobody_takes)
 
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < CORE_WAITS; i++)
         ask_lock(w, name, 5000);
     for (int i = 0; i < 10; i++)
         (void)core_output(w->core, w->now_ms, &len);
     ck_assert_uint_le(len, CORE_OUTPUT_BYTES);
     ck_assert_uint_gt(len, CORE_OUTPUT_BYTES - LINE_BYTES);
     ck_assert(core_has_output(w->core));
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < CORE_WAITS; i++) {
         expect_fnmatch(line_of(w), "#* LOCK nnn* ttl=9000 wait=5000");
         ck_assert_uint_lt(strlen(w->line), LINE_BYTES);
     }
