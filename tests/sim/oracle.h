@@ -187,6 +187,7 @@ struct sim_oracle {
     int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
     int64_t ends_us[SIM_KEYS][SIM_MASTERS];  /* when a key of the name ends */
     int64_t freed_us[SIM_NAMES];             /* a key of the name ended, last */
+    int64_t writer_us[SIM_NAMES];            /* a writer that asked for the name was answered, or gave up, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     struct {                                 /* since a key of the name was set or released */
         int64_t since_us;
@@ -335,6 +336,7 @@ void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const stru
                      const struct vote *vote);
 void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared);
+void oracle_writer_gone(struct sim_world *w, const struct sim_asked *a); /* its request is over */
 void oracle_has_waited(struct sim_world *w, uint32_t request, bool granted);
 void oracle_crowd_asks(struct sim_world *w, const struct sim_daemon *d, struct sim_asked *a);
 void oracle_crowd_answered(struct sim_world *w, const struct sim_asked *a, bool granted);

@@ -50,6 +50,7 @@ static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32
     for (unsigned i = 0; i < o->outstandings[d->index]; i++) {
         const struct sim_asked *a = &o->asked[list[i]];
         if (list[i] == request) {
+            oracle_writer_gone(w, a);
             o->outstandings[d->index]--;
             memmove(list + i, list + i + 1, (o->outstandings[d->index] - i) * sizeof(*list));
             return;
@@ -62,7 +63,10 @@ static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32
 
 void oracle_daemon_gone(struct sim_world *w, struct sim_daemon *d)
 {
-    w->oracle.outstandings[d->index] = 0;
+    struct sim_oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->outstandings[d->index]; i++)
+        oracle_writer_gone(w, &o->asked[o->outstanding[d->index][i]]);
+    o->outstandings[d->index] = 0;
 }
 
 void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up)

@@ -114,6 +114,25 @@ void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct
                   daemon, name, o->still[name].joins[daemon][m->index], (double)still_ms / 1e3);
 }
 
+void oracle_writer_gone(struct sim_world *w, const struct sim_asked *a)
+{
+    if (!a->shared)
+        FOR_NAMES(n, a->name) w->oracle.writer_us[n] = w->now_us;
+}
+
+/* The last time at which a writer waited for the name, in any daemon: readers stand behind it. */
+static int64_t writer_waited_us(const struct sim_world *w, unsigned name)
+{
+    const struct sim_oracle *o = &w->oracle;
+    for (unsigned d = 0; d < w->daemons; d++)
+        for (unsigned i = 0; i < o->outstandings[d]; i++) {
+            const struct sim_asked *a = &o->asked[o->outstanding[d][i]];
+            if (!a->shared && names_of(a->name) & names_of(name))
+                return w->now_us;
+        }
+    return o->writer_us[name];
+}
+
 /* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
  * split the votes several times, so the bound is far above what a wake needs, and below a sleep. */
 void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared)
@@ -121,8 +140,11 @@ void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool 
     enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
     int64_t since_us = w->oracle.freed_us[name] > asked_us ? w->oracle.freed_us[name] : asked_us;
     int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
-    if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
+    if (shared) { /* readers have it, and this one sleeps: to be woken is a favour then */
         bound_us += SLEEP_US;
+        int64_t writer_us = writer_waited_us(w, name);
+        since_us = writer_us > since_us ? writer_us : since_us;
+    }
     if (!turns_count(w) || w->plan->param[P_DEAF] != DEAF_NONE || since_us < STARTED_US)
         return;
     if (w->now_us - since_us > bound_us)
