@@ -43,6 +43,7 @@ static void fault_jump(struct sim_world *w, struct sim_master *m, int64_t by_ms)
     m->jumped_ms = by_ms;
     m->jumps_ms += by_ms;
     m->set_back = m->set_back || by_ms < 0;
+    m->set_ahead = m->set_ahead || by_ms > 0;
     if (by_ms > 0)
         master_forgets(w, m, true);
 }
@@ -62,7 +63,7 @@ static void fault_drift(struct sim_world *w, struct sim_master *m, const struct 
     if (m->drifts++ == 0)
         m->rate_ppm = m->clock.ppm;
     set_rate(w, m, fault->field[F_ARG]);
-    m->set_back = true;
+    m->set_back = m->set_ahead = true;
     if (fault->field[F_ARG] <= 0)
         return;
     int64_t before_us = m->lost_us; /* the clock may be fast already, for longer */
@@ -199,7 +200,9 @@ static void fault_daemon(struct sim_world *w, const struct sim_record *fault, in
         if (awake)
             rights_reload(w, d, (uint32_t)fault->field[F_ARG]);
         return;
-    default: d->wall_us = fault->field[F_ARG] * 1000;
+    default:
+        d->wall_us = fault->field[F_ARG] * 1000;
+        w->wall_ahead = w->wall_ahead || fault->field[F_ARG] > w->plan->param[P_WALL] / 2;
     }
 }
 

@@ -131,13 +131,17 @@ static bool is_cut(const struct sim_world *w, const struct sim_daemon *d, uint32
     return d->stall.open && kept < d->quorum;
 }
 
-/* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. */
-static bool many_set_back(const struct sim_world *w, const struct sim_daemon *d)
+/* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. Where
+ * as many are ahead, they let a daemon that is ahead as well propose more than the masters' quarantine makes up for. */
+static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *d)
 {
-    unsigned back = 0;
-    for (unsigned i = d->first; i < d->masters; i++)
+    unsigned back = 0, ahead = 0;
+    for (unsigned i = d->first; i < d->masters; i++) {
         back += w->master[i].set_back;
-    return back > d->masters - d->first - d->quorum;
+        ahead += w->master[i].set_ahead;
+    }
+    unsigned minority = d->masters - d->first - d->quorum;
+    return back > minority || (ahead > minority && w->wall_ahead);
 }
 
 /* A daemon takes no fence that lies more than max_ttl and a day beyond the clocks, and clocks that are right differ by
@@ -173,7 +177,7 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     if (!grows && (o->tok[higher].blind & t->yes) != 0)
         return; /* the other lock was granted by a master that had forgotten this one, and no daemon could know */
     bool cut = is_cut(w, d, tok);
-    if (!grows && (cut || many_set_back(w, d)))
+    if (!grows && (cut || median_is_wrong(w, d)))
         return;
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", name, tok, (unsigned long long)fence,

@@ -207,6 +207,7 @@ struct sim_master {
     int64_t rate_ppm;       /* the rate of its clock without them */
     bool set_far;           /* its clock was set by FAULT_SET */
     bool set_back;          /* its clock was set back at least once, or ran at another rate */
+    bool set_ahead;         /* its clock was set forward at least once, or ran at another rate */
     int64_t rubbish_us;     /* the last write of a stranger to its marker */
     uint32_t ear[SIM_EARS]; /* connections that listen, perhaps half dead */
     unsigned ears;
@@ -361,6 +362,7 @@ struct sim_world {
     bool early_stall; /* a host stood still while its daemon read clocks for the first time */
     bool quick_links; /* no answer takes long */
     bool true_clocks; /* no master's clock jumps or drifts */
+    bool wall_ahead;  /* a daemon's wall clock was further ahead than it may be */
     bool odd_over;    /* the odd daemon has the others' configuration now */
     uint16_t others_wrote; /* masters that a daemon but for the odd one has given its number */
     bool healing;          /* second phase */
