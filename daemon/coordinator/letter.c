@@ -196,8 +196,17 @@ static struct letter *letter_new(struct coordinator *c, struct resource *resourc
     return letter;
 }
 
-/* Doubts come with the first letter of a second, and when letters are many, and not with others: else forged ones could
- * keep a crowd in doubt for ever. */
+/* A lock that was granted within a second of letters may be broken within it as well. */
+static bool is_granted_since(const struct coordinator *c, const struct resource *resource, int64_t at_ms)
+{
+    const struct lease *lease = resource->lease;
+    if (lease != NULL && lease->shared)
+        lease = crowd_of(c, resource)->latest;
+    return lease != NULL && lease->granted_ms >= at_ms;
+}
+
+/* Doubts come with the first letter of a second or of a new grant, and when letters are many, and not with others: else
+ * forged ones could keep a crowd in doubt for ever. */
 void letter_came(struct coordinator *c, unsigned master, const struct name *name)
 {
     struct resource *resource = resource_find(c, name);
@@ -208,14 +217,15 @@ void letter_came(struct coordinator *c, unsigned master, const struct name *name
         return;
     struct letter *letter = letter_new(c, resource);
     masters_t before = letter->from;
-    bool first = !letter->news && c->now_ms >= letter->first_ms + SECOND_MS;
+    bool anew = is_granted_since(c, resource, letter->doubted_ms);
+    bool first = !letter->news && (anew || c->now_ms >= letter->first_ms + SECOND_MS);
     if (first) {
         letter_second(c, letter, false);
         before = 0;
     }
     letter->news = true;
     letter->from |= masters_bit(master);
-    if (first || early || (!letter->asked_many && are_many(c, letter->from) && !are_many(c, before)))
+    if (first || anew || early || (!letter->asked_many && are_many(c, letter->from) && !are_many(c, before)))
         letter_doubt(c, letter, resource);
     letter_rearm(c, letter);
 }

@@ -185,9 +185,9 @@ struct sim_oracle {
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
     int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
-    int64_t ends_us[SIM_KEYS][SIM_MASTERS];  /* when a key of the name ends */
-    int64_t freed_us[SIM_NAMES];             /* a key of the name ended, last */
-    int64_t writer_us[SIM_NAMES];            /* a writer that asked for the name was answered, or gave up, last */
+    int64_t ends_us[SIM_KEYS][SIM_MASTERS]; /* when a key of the name ends */
+    int64_t freed_us[SIM_NAMES];            /* a key of the name ended, last */
+    int64_t writer_us[SIM_NAMES]; /* a writer that asked for the name was answered, or gave up, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     struct {                                 /* since a key of the name was set or released */
         int64_t since_us;

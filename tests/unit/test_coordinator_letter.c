@@ -363,6 +363,31 @@ END_TEST
 
 /* ---- other locks than of one name ---- */
 
+/* Within the second of letters about the crowd before. */
+START_TEST(a_crowd_that_is_broken_as_soon_as_it_is_there)
+{
+    config.join_from = 1;
+    start(3);
+    ask(1, "LOCK job mode=shared");
+    vote("0-2", "SHARE YES, ZADD YES");
+    ask(2, "LOCK job mode=shared");
+    vote("0-2", "SHARE YES, ZADD YES");
+    at(1001);
+    hears("0-1", "letter job");
+    work();
+    vote("0-2", "EXTEND NO, EXTEND NO");
+    ask(3, "LOCK job mode=shared");
+    vote("0-2", "SHARE YES, ZADD YES");
+    ask(4, "LOCK job mode=shared");
+    EXPECT_LAST("s4 #4 +LOCKED job token=*");
+    at(1002);
+    hears("0-1", "letter job");
+    forget();
+    ask(5, "LOCK job mode=shared");
+    EXPECT("m0-2 SHARE job T* 10000", "m0-2 ZADD *");
+}
+END_TEST
+
 START_TEST(readers_are_asked_each)
 {
     start(3);
@@ -495,6 +520,7 @@ int main(void)
                                   it_is_not_handed_on_any_more,
                                   a_crowd_takes_no_more_readers,
                                   the_answer_to_letters_of_many_ends_the_doubt,
+                                  a_crowd_that_is_broken_as_soon_as_it_is_there,
                                   readers_are_asked_each,
                                   one_name_stands_for_a_list,
                                   a_slot_is_asked_alone,
