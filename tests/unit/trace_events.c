@@ -247,6 +247,7 @@ uint64_t ask(uint64_t session, const char *line)
     struct refusal refusal;
     struct coordinator_event event = {
         .kind = EVENT_REQUEST, .session = session, .request = new_request(), .peer = trace_peer};
+    ck_assert_uint_lt(session, SESSIONS);
     lengthen(longer, line);
     if (line_parse(longer, strlen(longer), &event.what, &refusal) != LINE_REQUEST)
         trace_fail("the test's line \"%s\" is refused: %s", line, refusal.text);

@@ -15,7 +15,7 @@ static bool fresh_bytes;
 
 uint64_t last_request;
 static unsigned answers[REQUESTS];
-static bool ended[REQUESTS]; /* sessions */
+static bool ended[SESSIONS];
 static struct {
     struct name name;
     uint64_t fence, alone; /* the latest grant's; the latest writer's */

@@ -4,7 +4,7 @@
 
 #include "tests/unit/trace_text.h"
 
-enum { PENDING = 256, REQUESTS = 1024 };
+enum { PENDING = 256, REQUESTS = 1024, SESSIONS = 2048 };
 
 /* A master's connection: what was sent on it and not answered yet. */
 struct trace_link {
