@@ -117,16 +117,18 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
     bool refused = verdict->code == REPLY_BUSY && verdict->tally.refused != 0;
     if (queue->head == NULL)
         return 0;
+    /* A SET does not tell how long the key lives that refused it, and a dead holder's may be all that keeps a quorum
+     * away. */
+    if (queue->head->patient && verdict->tally.refused != 0 && !verdict->joined)
+        cut_while_polling(c, resource);
     if (queue->release_seen)
         return c->now_ms;
     if (verdict->code == REPLY_BUSY && queue->head->patient && queue->slots != NULL)
         cut_while_polling(c, resource); /* masters with a free slot do not tell how long others live */
     if (!refused || !queue->head->patient)
         return soon_ms(c);
-    if (!wake_may_come(c) || resource->name->more != 0) {
-        cut_while_polling(c, resource);
+    if (!wake_may_come(c) || resource->name->more != 0)
         return soon_ms(c);
-    }
     if (queue->woken != 0)
         return woken_ms(c, queue);
     if (!verdict->joined && verdict->tally.granted == 0)
