@@ -6,7 +6,7 @@
 
 static uint32_t cost(enum command_verb verb)
 {
-    return command_for_one(verb) == COMMAND_EXTEND ? 1 : ADMISSION_COST;
+    return command_for_one(verb) == COMMAND_EXTEND || mutant(MUTANT_REQUESTS_CHEAP) ? 1 : ADMISSION_COST;
 }
 
 void admission_sent(struct coordinator *c, const struct actions *actions)

@@ -123,7 +123,14 @@
     X(PEER_UNLIMITED, "peer_unlimited", "a peer may take all places of the masters")                        \
     X(PLACES_UNCOUNTED, "places_uncounted", "requests are put to masters that have no room")                \
     X(SET_IGNORED, "set_ignored", "the same number of other masters is taken for the same masters")         \
-    X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
+    X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")            \
+    X(DISAGREEMENT_GRANTS, "disagreement_grants", "locks are granted while a few masters' markers differ")  \
+    X(DISAGREEMENT_RENEWS, "disagreement_renews", "locks are renewed by masters whose markers differ")      \
+    X(DISAGREEMENT_TTL, "disagreement_ttl", "... for longer than another's max_ttl")                        \
+    X(BACK_IGNORED, "back_ignored", "back= of a marker is ignored")                                         \
+    X(FROM_LOWERED, "from_lowered", "* a from= that lies too far ahead is lowered")                         \
+    X(TRY_IGNORED, "try_ignored", "a master that lacks what locks need is used")                            \
+    X(REQUESTS_CHEAP, "requests_cheap", "requests may take the places that are there for renewals")
 
 enum mutant {
     MUTANT_NONE,

@@ -241,7 +241,7 @@ static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
         swarm->long_keep_pct = 80;
         return;
     }
-    if (mutant == MUTANT_DISAGREEMENT_EACH) {
+    if (mutant == MUTANT_DISAGREEMENT_EACH || mutant == MUTANT_DISAGREEMENT_GRANTS) {
         plan->param[P_CLASS] = CLASS_DISAGREE;
         plan->param[P_MAX_TTL] = 2000;
         swarm_class(plan, swarm, CLASS_DISAGREE);
@@ -257,6 +257,13 @@ static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     swarm_crowd(plan, swarm);
     masters(plan, 3);
     swarm->long_keep_pct = 30;
+    if (mutant == MUTANT_DISAGREEMENT_RENEWS || mutant == MUTANT_DISAGREEMENT_TTL) {
+        plan->param[P_CLASS] = CLASS_MEMORY;
+        swarm->long_keep_pct = 80;
+        swarm->rate[FAULT_RUBBISH] = 100;
+        swarm->longest_ms[FAULT_RUBBISH] = 2000;
+        return;
+    }
     swarm->rate[FAULT_CRASH_DAEMON] = 300;
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
     restarts(swarm, 100);
@@ -292,6 +299,8 @@ static void aim_probes(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     }
     swarm->rate[FAULT_LACKS] = 200;
     swarm->longest_ms[FAULT_LACKS] = 20000;
+    if (mutant == MUTANT_TRY_IGNORED) /* masters lack it when the daemons come */
+        swarm->rate[FAULT_RESET] = 100;
 }
 
 static void aim_others(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
@@ -357,6 +366,17 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
 /* Masters' clocks that are set back. */
 static void aim_backs(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
+    if (mutant == MUTANT_BACK_IGNORED || mutant == MUTANT_FROM_LOWERED) {
+        swarm_calm(plan, swarm);
+        plan->param[P_CLASS] = CLASS_CLOCK;
+        plan->param[P_MAX_TTL] = 2000;
+        masters(plan, 2);
+        swarm->rate[FAULT_SET] = 50;
+        swarm->rate[FAULT_CRASH_DAEMON] = 200;
+        swarm->longest_ms[FAULT_SET] = 1;
+        swarm->longest_ms[FAULT_CRASH_DAEMON] = 1000;
+        return;
+    }
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
     plan->param[P_CLASS] = CLASS_CLOCK;
@@ -560,12 +580,17 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_BEHIND_TWICE:
     case MUTANT_UNTIL_WITHOUT_BEHIND: aim_stalls(plan, swarm, mutant); return;
     case MUTANT_LONG_KEYS_STAY:
+    case MUTANT_BACK_IGNORED:
+    case MUTANT_FROM_LOWERED:
     case MUTANT_EXTEND_CUTS_NOT: aim_backs(plan, swarm, mutant); return;
     case MUTANT_UPTIME_WITHOUT_MARGIN:
     case MUTANT_FROM_IGNORED:
     case MUTANT_ABSENT_MARKER_KNOWN:
     case MUTANT_SET_IGNORED:
-    case MUTANT_DISAGREEMENT_EACH: aim_markers(plan, swarm, mutant); return;
+    case MUTANT_DISAGREEMENT_EACH:
+    case MUTANT_DISAGREEMENT_GRANTS:
+    case MUTANT_DISAGREEMENT_RENEWS:
+    case MUTANT_DISAGREEMENT_TTL: aim_markers(plan, swarm, mutant); return;
     case MUTANT_SECRET_TOLD:
     case MUTANT_RESET_HANDS_ON:
     case MUTANT_HAND_LATE:
@@ -625,6 +650,8 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_PLACES_UNCOUNTED: swarm_flood(plan, swarm, FLOOD_ALL); return;
     case MUTANT_LETTERS_UNBOUND: swarm_flood(plan, swarm, FLOOD_LETTERS); return;
     case MUTANT_WALL_TRUSTED: aim_fences(plan, swarm, mutant); return;
+    case MUTANT_REQUESTS_CHEAP: swarm_flood(plan, swarm, FLOOD_ALL); return;
+    case MUTANT_TRY_IGNORED:
     case MUTANT_PROBE_ERROR_GOOD:
     case MUTANT_FRESHNESS_IGNORED: aim_probes(plan, swarm, mutant); return;
     case MUTANT_FANOUT_COUNTS_HEAL:

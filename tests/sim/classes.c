@@ -40,6 +40,16 @@ static void drifts(struct sim_plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_DRIFT] = 25000;
 }
 
+/* Masters' clocks are set back, daemons crash, and nothing else is wrong. */
+static void backs(struct sim_plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    swarm->rate[FAULT_SET] = drawn(plan, 15, 5, 100);
+    swarm->longest_ms[FAULT_SET] = 1;
+    swarm->rate[FAULT_CRASH_DAEMON] = drawn(plan, 17, 10, 200);
+    swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
+}
+
 static void clocks(struct sim_plan *plan, struct swarm *swarm)
 {
     if (drawn(plan, 0, 0, 1) == 0)
@@ -57,6 +67,8 @@ static void clocks(struct sim_plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_SET] = 2 * plan->param[P_MAX_TTL];
     if (what == DRIFTS)
         drifts(plan, swarm);
+    if (drawn(plan, 16, 0, 9) == 0)
+        backs(plan, swarm);
 }
 
 static void rolling(struct sim_plan *plan, struct swarm *swarm)

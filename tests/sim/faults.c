@@ -79,6 +79,16 @@ static void drift_ends(struct sim_world *w, struct sim_master *m)
     set_rate(w, m, m->rate_ppm); /* even where another drift should go on */
 }
 
+static void fault_lacks(const struct sim_world *w, struct sim_master *m, enum lack lacks, int64_t end_us)
+{
+    if (m->lacks_until_us <= w->now_us || m->lacks_us == NEVER)
+        m->lacks_us = w->now_us;
+    if (lacks == LACKS_GETEX)
+        m->lacks_us = NEVER;
+    m->lacks = lacks;
+    later(&m->lacks_until_us, end_us);
+}
+
 static void fault_rubbish(struct sim_world *w, struct sim_master *m, enum rubbish rubbish)
 {
     struct store_group *group = &m->store.group;
@@ -91,8 +101,10 @@ static void fault_rubbish(struct sim_world *w, struct sim_master *m, enum rubbis
     }
     if (rubbish == RUBBISH_MASTERS)
         group->group.masters += 2;
-    else
+    else if (rubbish == RUBBISH_MAX_TTL)
         group->group.max_ttl_ms *= 2;
+    else
+        group->group.max_ttl_ms /= 2;
     group->group.from_ms = now_ms;
 }
 
@@ -110,10 +122,7 @@ static void fault_master(struct sim_world *w, const struct sim_record *fault, ui
         for (unsigned i = 0; i < m->store.buckets; i++)
             m->store.score[i] = FENCE_MAX - (uint64_t)fault->field[F_ARG];
         break;
-    case FAULT_LACKS:
-        m->lacks = (enum lack)fault->field[F_ARG];
-        later(&m->lacks_until_us, end_us);
-        break;
+    case FAULT_LACKS: fault_lacks(w, m, (enum lack)fault->field[F_ARG], end_us); break;
     case FAULT_ZADD_ERROR: later(&m->zadd_error_until_us, end_us); break;
     case FAULT_REPLICA:
         later(&m->replica_until_us, end_us);

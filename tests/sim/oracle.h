@@ -199,6 +199,7 @@ struct sim_oracle {
     } crowd[SIM_NAMES]; /* requests that came at once */
     int64_t crashed_us; /* the last master that crashed */
     struct store_key key_before;
+    struct store_group group_before;
     uint64_t grants, requests;
 };
 
@@ -220,6 +221,8 @@ struct sim_node;
 struct action;
 struct reply;
 struct notice;
+struct master_row;
+struct group;
 
 void oracle_begin(struct sim_world *w);
 uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name);
@@ -244,6 +247,9 @@ void oracle_crashed(struct sim_world *w,
                     const struct sim_master *m); /* the master's memory is as it was just now */
 void oracle_memory(struct sim_world *w);         /* a master's memory changed in another way */
 /* oracle_memory.c: what a daemon can know of masters' memories */
+/* When the key lets the master vote, by that master's clock: a time that lies too far ahead has back= beside it, the
+ * time at which a daemon found that, and a whole quarantine after that is enough. */
+int64_t oracle_votes_from_ms(const struct sim_daemon *d, const struct group *group);
 void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
 /* sim_flood.c */
 void oracle_flood_replied(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
@@ -345,6 +351,16 @@ void oracle_busy_sent(struct sim_world *w, const struct sim_daemon *d, uint32_t 
 void oracle_busy_heard(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_busy(struct sim_world *w, const struct sim_daemon *d, uint32_t request);
 bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name);
+/* oracle_marker.c: what the markers say, and what a handshake finds */
+void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const struct sim_msg *msg);
+/* The masters whose markers differ, as the daemon read them last. */
+uint16_t oracle_differing(const struct sim_daemon *d);
+void oracle_marker_granted(struct sim_world *w, const struct sim_daemon *d, unsigned name);
+void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
+                           uint32_t tok);
+void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
+                   const struct master_row *row);
 /* oracle_cut.c: keys that live longer than any lock may */
 void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);

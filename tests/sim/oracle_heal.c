@@ -154,7 +154,7 @@ void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t to
     if (heard == NULL || !is_extend(heard) || heard->tok != oracle_key(w, tok) || !oracle_is_ours(t, d))
         return;
     struct sim_extending *e = extending_of(w, d, heard);
-    unsigned count = (unsigned)__builtin_popcount(e->counts);
+    unsigned count = (unsigned)__builtin_popcount(e->counts & ~oracle_differing(d));
     if (count < d->quorum)
         violation(w, 9, "d%u says that T%u of n%u is extended, but only %u masters that count said so",
                   d->index, tok, t->name, count);

@@ -228,6 +228,8 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
     if (msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT)
         oracle_ran_heal(w, m, msg, vote);
     bool group = msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW;
+    if (vote->kind == VOTE_YES)
+        oracle_marker_ran(w, m, msg);
     if (group && vote->kind == VOTE_YES && w->conn[msg->conn].daemon != w->daemons - 1)
         w->others_wrote |= oracle_bit(m->index);
 }

@@ -105,9 +105,7 @@ static bool is_same_run(const struct sim_world *w, const struct sim_master *m, c
     return memcmp(run_id, msg->vote.group.run_id, RUN_ID_HEX) == 0;
 }
 
-/* When the key lets the master vote, by that master's clock: a time that lies too far ahead has back= beside it, the
- * time at which a daemon found that, and a whole quarantine after that is enough. */
-static int64_t votes_from_ms(const struct sim_daemon *d, const struct group *group)
+int64_t oracle_votes_from_ms(const struct sim_daemon *d, const struct group *group)
 {
     int64_t back_ms = group->back_ms + d->full_us / 1000;
     return group->back_ms != 0 && back_ms < group->from_ms ? back_ms : group->from_ms;
@@ -120,7 +118,7 @@ static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, c
 {
     const struct group *group = &msg->vote.group;
     node->group_us = msg->ran_us;
-    int64_t ahead_us = (votes_from_ms(d, group) - msg->clock_ms) * 1000;
+    int64_t ahead_us = (oracle_votes_from_ms(d, group) - msg->clock_ms) * 1000;
     if (!is_same_run(w, m, msg))
         return true;
     if (ahead_us <= 0 || m->set_back)
@@ -146,6 +144,7 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
     bool asks = msg->verb == COMMAND_GROUP || msg->verb == COMMAND_PROBE;
     bool learns = vote->kind == VOTE_ERROR && vote->error == ERROR_READONLY;
     oracle_probed(node, msg);
+    oracle_marker_heard(d, w, msg);
     settle_suspect(d, node, w->now_us);
     if (vote->kind == VOTE_INFO)
         learns =

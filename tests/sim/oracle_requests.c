@@ -282,6 +282,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     if (t->sent != 0 && count(oracle_fresh(w, d, t->yes)) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by masters that were not probed lately (%#x of %#x were)", tok,
                   t->name, oracle_fresh(w, d, t->yes), t->yes);
+    oracle_marker_granted(w, d, a->name);
     check_fence(w, d, tok, reply);
 }
 

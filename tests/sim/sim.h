@@ -208,6 +208,7 @@ struct sim_master {
     bool set_far;           /* its clock was set by FAULT_SET */
     bool set_back;          /* its clock was set back at least once, or ran at another rate */
     bool set_ahead;         /* its clock was set forward at least once, or ran at another rate */
+    int64_t lacks_us;       /* since then it lacks a command of the scripts; NEVER: it does not */
     int64_t rubbish_us;     /* the last write of a stranger to its marker */
     uint32_t ear[SIM_EARS]; /* connections that listen, perhaps half dead */
     unsigned ears;
@@ -225,6 +226,8 @@ struct sim_node {
     int64_t backoff_us;
     uint32_t ear; /* index + 1 of the listening connection; 0: none */
     int64_t ear_backoff_us;
+    bool differs;            /* the marker that it read last has another N, max_ttl or set ... */
+    int64_t theirs_ms;       /* ... and this max_ttl */
     bool settled;            /* its handshake is over: lock commands flow, ... */
     int64_t settled_us;      /* ... since that time */
     uint32_t settled_number; /* the connection at which the master saw that */
@@ -363,6 +366,7 @@ struct sim_world {
     bool quick_links; /* no answer takes long */
     bool true_clocks; /* no master's clock jumps or drifts */
     bool wall_ahead;  /* a daemon's wall clock was further ahead than it may be */
+    bool only_backs;  /* the only faults are masters' clocks that are set back, and daemons that crash */
     bool odd_over;    /* the odd daemon has the others' configuration now */
     uint16_t others_wrote; /* masters that a daemon but for the odd one has given its number */
     bool healing;          /* second phase */

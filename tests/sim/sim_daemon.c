@@ -238,6 +238,7 @@ static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned ma
     if (jumped && w->true_clocks && !w->early_stall)
         violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
     bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
+    oracle_serves(w, d, master, &row);
     if (row.state == MASTER_QUARANTINE)
         node->quarantined_us = w->now_us;
     if (serves == node->settled)

@@ -283,6 +283,7 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     unsigned readers = key->readers;
     if (readers > 0)
         w->oracle.key_before = *key;
+    w->oracle.group_before = m->store.group;
     oracle_runs(w, m, msg);
     master_stores(w, m, &asked, vote);
     oracle_ran(w, m, msg, before, vote);

@@ -193,6 +193,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     }
     oracle_send(w, d, action, tok, name);
     oracle_flood_sent(w, d, action, tok);
+    oracle_marker_extends(w, d, action, tok);
     for (unsigned i = d->first; i < d->masters; i++) {
         struct sim_conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])

@@ -115,8 +115,14 @@ static bool group_written(const struct store *s, int64_t now_ms, const struct st
     *written = command->group;
     if (there && s->group.kind == STORE_GROUP_RUBBISH)
         return false;
-    return group_model_writes(command->verb, there, &s->group.group, written, (int64_t)command->waited_ms,
-                              now_ms);
+    if (!group_model_writes(command->verb, there, &s->group.group, written, (int64_t)command->waited_ms,
+                            now_ms))
+        return false;
+    if (store_mutant == MUTANT_FROM_LOWERED && written->back_ms != 0) {
+        written->from_ms = written->back_ms + (int64_t)command->waited_ms;
+        written->back_ms = 0;
+    }
+    return true;
 }
 
 static void store_group_set(struct store *s, int64_t now_ms, const struct store_command *command,

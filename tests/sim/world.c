@@ -279,7 +279,7 @@ static void world_begin(struct sim_world *w)
     w->masters = 0;
     w->full_us = w->jump_us = 0;
     w->rubbish = w->far_clocks = false;
-    w->true_clocks = true;
+    w->true_clocks = w->only_backs = true;
     w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
     w->early_stall = false;
     for (unsigned i = 0; i < w->daemons; i++) {
@@ -297,6 +297,8 @@ static void world_begin(struct sim_world *w)
         w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
         w->true_clocks &= fault[F_KIND] != FAULT_SET;
         w->far_clocks |= fault[F_KIND] == FAULT_SET;
+        bool back = fault[F_KIND] == FAULT_SET && fault[F_ARG] < 0;
+        w->only_backs &= back || fault[F_KIND] == FAULT_CRASH_DAEMON || fault[F_KIND] == FAULT_PAUSE_CLIENT;
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;
     }
@@ -309,6 +311,7 @@ static void world_begin(struct sim_world *w)
         m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
         m->lost_us = m->forgot_us = m->wrote_us = m->held_us = m->started_us;
         m->jumped_us = m->jumped_before_us = m->rubbish_us = LONG_BEFORE;
+        m->lacks_us = NEVER;
         m->running = true;
         m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);
         m->epoch = 1;

@@ -66,7 +66,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
         c->fast = masters_without(c->fast, bit);
     bool quarantine = to == MASTER_QUARANTINE;
     set_member(&c->renewers, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
-    c->voters = agree_holds(c) ? 0 : c->renewers;
+    c->voters = agree_voters(c);
     set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
     set_member(&c->releasers, bit,
                to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);

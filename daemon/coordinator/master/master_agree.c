@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
 enum { GROUP_VERSION = 1 };
@@ -32,7 +33,7 @@ static bool stops(const struct coordinator *c)
 /* Grants that are under way fail. */
 static void hold(struct coordinator *c, bool first)
 {
-    c->voters = 0;
+    c->voters = agree_voters(c);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *other = &c->masters[i];
         if (!(c->releasers & masters_bit(i)))
@@ -60,7 +61,8 @@ static void differ(struct coordinator *c, struct master *m, const struct vote *v
     else
         c->differ_ttl_ms = earlier_ms(c->differ_ttl_ms, vote->group.max_ttl_ms);
     m->memory.strange = true;
-    master_exclude(c, m, why);
+    if (!mutant(MUTANT_DISAGREEMENT_RENEWS) || !(c->renewers & masters_bit(m->index)))
+        master_exclude(c, m, why);
     if (agree_holds(c))
         hold(c, first);
 }

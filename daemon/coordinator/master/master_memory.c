@@ -31,7 +31,7 @@ enum { BEYOND_MS = 1000 /* a clock may be set back by so much, unnoticed */ };
  * back= beside it: the time at which this was found. */
 static int64_t vote_from_ms(const struct coordinator *c, int64_t from_ms, int64_t back_ms)
 {
-    bool sooner = back_ms != 0 && back_ms + c->full_ms < from_ms;
+    bool sooner = back_ms != 0 && back_ms + c->full_ms < from_ms && !mutant(MUTANT_BACK_IGNORED);
     return sooner ? back_ms + c->full_ms : from_ms;
 }
 

@@ -100,6 +100,11 @@ static inline bool agree_holds(const struct coordinator *c)
 {
     return c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH);
 }
+/* The masters that may grant. */
+static inline masters_t agree_voters(const struct coordinator *c)
+{
+    return agree_holds(c) && !mutant(MUTANT_DISAGREEMENT_GRANTS) ? 0 : c->renewers;
+}
 /* Whether the key does not say which set of masters it belongs to. */
 bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote);
 /* Whether no key is written, or about to be, that was not read back. */
