@@ -333,7 +333,8 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
                                 uint32_t *waits);
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);
-/* A number that grows whenever the master's state or why changes, or its clock jumps back. */
+/* A number that grows whenever the master's state or why changes, its clock jumps back, or it begins or ceases to
+ * evict. */
 uint32_t coordinator_master_changes(const struct coordinator *c, unsigned master);
 unsigned coordinator_voters(const struct coordinator *c); /* number of masters that may vote now */
 /* For how long CLOCK_BOOTTIME stood still in all. */

@@ -22,7 +22,7 @@ struct master {
     enum master_state state;
     enum master_why why;
     int64_t since_ms; /* when it entered this state */
-    uint32_t changes; /* how often state, why or clock.backs changed */
+    uint32_t changes; /* how often state, why, clock.backs, or evicts in service changed */
 
     uint32_t connection; /* number of the present connection, or of the last one; 0: none yet */
     uint64_t client_id;  /* Redis client id of the present connection; 0: not known yet */
@@ -36,7 +36,8 @@ struct master {
     bool known; /* a handshake went well; run_id, version and evicts are from the last such handshake */
     char run_id[RUN_ID_HEX];
     uint32_t version;
-    bool evicts;
+    bool evicts;     /* in service it is asked for again now and then, as it is set at run time ... */
+    int64_t info_ms; /* ... by INFO, which was last asked for then */
 
     struct {             /* which server it is, and whether it may be used at all: master_handshake.c */
         bool asking;     /* questions are under way */

@@ -84,10 +84,18 @@ static void login_load(struct node *n)
         node_write(n);
 }
 
+/* A node of a cluster may not have the key's slot. INFO will show what it is, and the master is refused as one. */
+static bool is_of_cluster(const struct resp_reply *reply)
+{
+    return strncmp(reply->text, "CLUSTERDOWN ", 12) == 0 || strncmp(reply->text, "MOVED ", 6) == 0;
+}
+
 /* A server keeps its scripts until it ends, so they are loaded only where one of them is missing. */
 static bool login_tried(struct node *n, const struct resp_reply *reply)
 {
-    if (!resp_is_not_run(reply) && !(reply->type == RESP_ERROR && resp_error(reply) == ERROR_NOPERM))
+    if (reply->type != RESP_ERROR)
+        return false;
+    if (!resp_is_not_run(reply) && resp_error(reply) != ERROR_NOPERM && !is_of_cluster(reply))
         return false;
     login_load(n);
     return true;

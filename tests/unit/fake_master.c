@@ -53,17 +53,22 @@ void fake_say(const char *text)
     server_write(fake_fd, text, strlen(text));
 }
 
-void fake_login(void)
+void fake_say_scripts(void)
 {
-    fake_accept();
-    UNTIL(fake_has("EVALSHA"));
-    fake_say("-NOSCRIPT No matching script. Please use EVAL.\r\n");
     UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
     for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
         char reply[64];
         snprintf(reply, sizeof reply, "$40\r\n%s\r\n", resp_script_sha1(i));
         fake_say(reply);
     }
+}
+
+void fake_login(void)
+{
+    fake_accept();
+    UNTIL(fake_has("EVALSHA"));
+    fake_say("-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    fake_say_scripts();
 }
 
 void fake_connected(void)

@@ -16,6 +16,7 @@ void fake_accept(void);
 bool fake_has(const char *text);
 void fake_say(const char *text);
 void fake_login(void);
+void fake_say_scripts(void); /* to a login that asks for them */
 void fake_connected(void);
 /* The connection is gone, and the next one is good. */
 void is_lost_and_redialled(const char *why);

@@ -419,6 +419,29 @@ START_TEST(backlog_closes)
 }
 END_TEST
 
+START_TEST(a_policy_that_is_set_in_service)
+{
+    struct master_row row;
+    start(3);
+    at(60999); /* the trace answered the probes, and shows none */
+    EXPECT_NOTHING();
+    uint32_t changes = coordinator_master_changes(core, 1);
+    show_probes = true;
+    info[1].evicts = true;
+    at(61000);
+    EXPECT("m2 INFO", "m2 TIME", "m2 PROBE *", "m0 INFO", "m0 TIME", "m0 PROBE *", "m1 INFO", "m1 TIME",
+           "m1 PROBE *");
+    vote("0", "INFO NOPERM, TIME OK, PROBE OK"); /* which no lock needs */
+    vote("1-2", "INFO OK, TIME OK, PROBE OK");
+    ck_assert_uint_eq(coordinator_master_changes(core, 1), changes + 1); /* which is logged */
+    for (unsigned i = 0; i < 3; i++) {
+        coordinator_master_row(core, now, i, &row);
+        ck_assert(row.evicts == (i == 1));
+        EXPECT_MASTER(i, "up");
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {handshake_before_anything_else,
@@ -438,6 +461,7 @@ int main(void)
                                   silent_and_closed,
                                   each_answer_gives_a_slow_master_time,
                                   backlog_closes,
+                                  a_policy_that_is_set_in_service,
                                   NULL};
     return trace_run("coordinator: master", tests);
 }

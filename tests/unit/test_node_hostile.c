@@ -202,6 +202,19 @@ START_TEST(another_script_at_login)
 }
 END_TEST
 
+/* Where a node of a cluster does not have the key's slot, the coordinator asks what kind of server it is. */
+START_TEST(a_node_of_a_cluster_at_login)
+{
+    dial_unix(fake.path);
+    fake_accept();
+    UNTIL(fake_has("EVALSHA"));
+    fake_say(_i == 0 ? "-CLUSTERDOWN Hash slot not served\r\n" : "-MOVED 3999 127.0.0.1:6381\r\n");
+    fake_say_scripts();
+    UNTIL(told.connected);
+    ck_assert_uint_eq(told.failed, 0);
+}
+END_TEST
+
 START_TEST(silence_at_login)
 {
     dial_unix(fake.path);
@@ -299,6 +312,7 @@ static Suite *node_hostile_suite(void)
     tcase_add_loop_test(hostile, auth_amid_commands, 0, sizeof auth_replies / sizeof auth_replies[0]);
     tcase_add_test(hostile, loading_at_login);
     tcase_add_test(hostile, another_script_at_login);
+    tcase_add_loop_test(hostile, a_node_of_a_cluster_at_login, 0, 2);
     tcase_add_test(hostile, silence_at_login);
     tcase_add_test(hostile, a_connection_that_does_not_last_backs_off);
     tcase_add_test(hostile, what_was_not_sent_never_is);

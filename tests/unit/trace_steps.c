@@ -34,6 +34,12 @@ void steps_reset(void)
 
 /* ---- what every test wants of every action ---- */
 
+static bool is_in_handshake(unsigned master)
+{
+    enum master_state state = coordinator_master_state(core, master);
+    return state == MASTER_HANDSHAKE || state == MASTER_KILLING || state == MASTER_REFUSED;
+}
+
 static void check_send(unsigned master, const struct command *command)
 {
     enum master_state state = coordinator_master_state(core, master);
@@ -42,7 +48,7 @@ static void check_send(unsigned master, const struct command *command)
         command->verb == COMMAND_SET || command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE;
     if (!links[master].connected)
         trace_fail("sent to master %u, which is not connected", master);
-    if (!handshake && (state == MASTER_HANDSHAKE || state == MASTER_KILLING || state == MASTER_REFUSED))
+    if (!handshake && is_in_handshake(master))
         trace_fail("a lock command to master %u before it may have one", master);
     if (asks && state != MASTER_UP)
         trace_fail("master %u is asked for its vote, which it has not", master);
@@ -57,6 +63,8 @@ static bool is_hidden(const struct command *command)
         return !show_letters;
     if (command->verb == COMMAND_TRY)
         return !show_tries;
+    if (command->verb == COMMAND_INFO) /* beside a probe */
+        return !show_probes && command->number != 0;
     return !show_probes && command->verb >= COMMAND_TIME && command->verb <= COMMAND_GROUP_NEW;
 }
 
@@ -65,6 +73,8 @@ static void send_command(masters_t masters, const struct command *sent)
     char word[64], line[LINE];
     struct command one = *sent, *command = &one;
     one.verb = command_for_one(sent->verb); /* its name tells that it is for a list */
+    if (one.verb == COMMAND_INFO)           /* it is sent to one master at a time */
+        one.number = !is_in_handshake((unsigned)__builtin_ctz(masters));
     command_text(line, command);
     if (!is_hidden(command))
         log_action("m%s %.250s", masters_word(masters, word), line);
@@ -170,6 +180,8 @@ struct vote marker_vote(unsigned master, const struct command *command)
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
     if (command->verb == COMMAND_TRY)
         return (struct vote){.kind = VOTE_YES};
+    if (command->verb == COMMAND_INFO)
+        return (struct vote){.kind = VOTE_INFO, .info = info[master]};
     if (command->verb == COMMAND_TIME)
         return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};
     if ((command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE) && marker->there)

@@ -322,6 +322,8 @@ static void tried(struct coordinator *c, struct master *m, const struct vote *vo
 
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
+    if (verb == COMMAND_INFO && is_served(c, m))
+        policy_told(m, vote);
     if (verb == COMMAND_TIME) {
         trial_told_time(c, m, vote);
         wall_told(c);
@@ -370,7 +372,7 @@ static void pause_longer(const struct coordinator *c, struct master *m)
 /* -READONLY means that the server is a replica now. It then knows of our locks only what its own master
  * knows, so it comes back through quarantine. A release that was refused is still owed. An error to the probe,
  * whichever it is, leaves open whether the master remembers its locks; a master that refuses another command
- * may still serve the rest. */
+ * may still serve the rest, and no lock needs the INFO that is asked for in service. */
 void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
                            enum vote_error error)
 {
@@ -379,7 +381,7 @@ void master_answered_error(struct coordinator *c, struct master *m, enum command
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
         master_exclude(c, m, WHY_REPLICA);
-    } else if (is_served(c, m) && error == ERROR_NOPERM) {
+    } else if (is_served(c, m) && error == ERROR_NOPERM && verb != COMMAND_INFO) {
         pause_longer(c, m);
         m->handshake.lacks = probe ? handshake_lacking(verb) : LACKING_NOTHING;
         master_exclude(c, m, WHY_NOPERM);

@@ -6,7 +6,7 @@
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 
-enum { VERSION_6_2 = 0x060200 };
+enum { VERSION_6_2 = 0x060200, POLICY_MS = 60000 };
 
 static void handshake_ask(struct coordinator *c, struct master *m, enum command_verb verb)
 {
@@ -22,6 +22,7 @@ void handshake_begin(struct coordinator *c, struct master *m)
     m->handshake.waiting = m->handshake.agreed = m->handshake.writing = m->handshake.read_back = false;
     m->handshake.refusal = WHY_NONE;
     m->handshake.lacks = LACKING_NOTHING;
+    m->info_ms = c->now_ms;
     if (m->client_id == 0 && !master_is_unkillable(c, m))
         handshake_ask(c, m, COMMAND_CLIENT_ID);
     handshake_ask(c, m, COMMAND_INFO);
@@ -131,4 +132,23 @@ void handshake_told(struct coordinator *c, struct master *m, enum command_verb v
         told_info(m, vote);
     else if (verb == COMMAND_GROUP)
         handshake_decide(c, m, vote);
+}
+
+/* ---- in service ---- */
+
+/* An operator may set another maxmemory-policy while the master serves. INFO is dear, so it is rarely asked for. */
+void policy_ask(struct coordinator *c, struct master *m)
+{
+    if (c->now_ms - m->info_ms < POLICY_MS)
+        return;
+    m->info_ms = c->now_ms;
+    handshake_ask(c, m, COMMAND_INFO);
+}
+
+void policy_told(struct master *m, const struct vote *vote)
+{
+    if (vote->kind != VOTE_INFO)
+        return;
+    m->changes += m->evicts != vote->info.evicts;
+    m->evicts = vote->info.evicts;
 }

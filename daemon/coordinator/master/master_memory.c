@@ -337,6 +337,7 @@ void probe_send(struct coordinator *c, struct master *m)
     m->liveness.probed_ms = c->now_ms;
     if (m->handshake.untried)
         try_ask(c, m);
+    policy_ask(c, m);
     trial_ask_time(c, m);
     master_ask(c, m, &probe);
     m->liveness.probe_sent = m->sent;

@@ -55,6 +55,9 @@ void handshake_begin(struct coordinator *c, struct master *m);
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);
 /* The command that a master lacks, or refuses, if it answers this question with an error. */
 enum lacking handshake_lacking(enum command_verb verb);
+/* Asks a master in service once a minute, beside the probe, whether its maxmemory-policy evicts locks. */
+void policy_ask(struct coordinator *c, struct master *m);
+void policy_told(struct master *m, const struct vote *vote);
 /* The reason to refuse a master that answered with this error. */
 enum master_why why_of_error(enum vote_error error);
 
