@@ -138,11 +138,11 @@ enum meaning { MEANS_TEXT, MEANS_NUMBER, MEANS_MS };
 
 static enum meaning meaning_of(struct text key)
 {
-    static const char *const times[] = {"for",   "left",      "valid",         "waited",  "idle",
-                                        "retry", "uptime_ms", "their_max_ttl", "waiting", "seen"};
-    static const char *const numbers[] = {"session", "fence",  "depth",   "waiters", "position",
-                                          "locks",   "waits",  "out",     "rtt_us",  "pending",
-                                          "undo",    "errors", "their_n", "slot",    "more"};
+    static const char *const times[] = {"for",       "left",          "valid",   "waited", "idle", "retry",
+                                        "uptime_ms", "their_max_ttl", "waiting", "seen",   "clock"};
+    static const char *const numbers[] = {"session", "fence", "depth",  "waiters", "position", "locks",
+                                          "waits",   "out",   "rtt_us", "pending", "undo",     "errors",
+                                          "their_n", "slot",  "more",   "masters"};
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (is(key, times[i]))
@@ -311,16 +311,18 @@ static void json_string(struct text text, FILE *out)
 }
 
 /* JSON has no numbers with leading zeros, and many readers are exact up to 2^53 only. A negative value (as of
- * rtt_us before the first measurement) is no figure, and stays a word. */
-static bool is_json_number(struct text value)
+ * rtt_us before the first measurement) is no figure, and stays a word, except where a clock is behind. */
+static bool is_json_number(struct text key, struct text value)
 {
+    bool may_be_behind = is(key, "clock") || is(key, "wall_ahead_ms");
+
     return is_number(value) && value.len <= 16 && (value.len == 1 || value.at[0] != '0') &&
-           value.at[0] != '-';
+           (value.at[0] != '-' || may_be_behind);
 }
 
-static void json_value(struct text value, bool number, FILE *out)
+static void json_value(struct text key, struct text value, bool number, FILE *out)
 {
-    if (number && is_json_number(value))
+    if (number && is_json_number(key, value))
         (void)fprintf(out, "%.*s", (int)value.len, value.at);
     else
         json_string(value, out);
@@ -340,7 +342,7 @@ static void json_list(const struct rows *rows, FILE *out)
             (void)fputs(comma, out);
             json_string(key, out);
             (void)putc(':', out);
-            json_value((struct text){pair.value, pair.value_len}, meaning_of(key) != MEANS_TEXT, out);
+            json_value(key, (struct text){pair.value, pair.value_len}, meaning_of(key) != MEANS_TEXT, out);
             comma = ",";
         }
         (void)putc('}', out);
@@ -401,7 +403,7 @@ static void json_object(const struct rows *rows, bool numbers, FILE *out)
         if (is_plural(key))
             json_plural(rows, key, out);
         else
-            json_value((struct text){pair.value, pair.value_len}, numbers, out);
+            json_value(key, (struct text){pair.value, pair.value_len}, numbers, out);
         comma = ",\n";
     }
     (void)fputs("}\n", out);

@@ -28,18 +28,19 @@ void say(const char *format, ...)
 
 const char *duration_text(int64_t ms, char *out)
 {
-    long long t = ms;
+    long long t = ms < 0 ? -ms : ms;
+    const char *minus = ms < 0 ? "-" : "";
 
     if (t < 1000)
-        (void)snprintf(out, DURATION_TEXT, "%lldms", t);
+        (void)snprintf(out, DURATION_TEXT, "%s%lldms", minus, t);
     else if (t < 60 * 1000)
-        (void)snprintf(out, DURATION_TEXT, "%lld.%llds", t / 1000, t / 100 % 10);
+        (void)snprintf(out, DURATION_TEXT, "%s%lld.%llds", minus, t / 1000, t / 100 % 10);
     else if (t < 3600 * 1000)
-        (void)snprintf(out, DURATION_TEXT, "%lldm%02llds", t / 60000, t / 1000 % 60);
+        (void)snprintf(out, DURATION_TEXT, "%s%lldm%02llds", minus, t / 60000, t / 1000 % 60);
     else if (t < 48 * 3600 * 1000)
-        (void)snprintf(out, DURATION_TEXT, "%lldh%02lldm", t / 3600000, t / 60000 % 60);
+        (void)snprintf(out, DURATION_TEXT, "%s%lldh%02lldm", minus, t / 3600000, t / 60000 % 60);
     else
-        (void)snprintf(out, DURATION_TEXT, "%lldd%02lldh", t / 86400000, t / 3600000 % 24);
+        (void)snprintf(out, DURATION_TEXT, "%s%lldd%02lldh", minus, t / 86400000, t / 3600000 % 24);
     return out;
 }
 

@@ -262,6 +262,21 @@ START_TEST(rows_in_a_pipe)
 }
 END_TEST
 
+/* "-1h00m", where rows say -3630000; and JSON has a number. */
+START_TEST(times_with_units)
+{
+    cluster_start_skewed(&masters, 3, UNIX);
+    masters.server[1].skew->wall_us = INT64_C(-3630000000);
+    daemon_serves(&redlockd, &masters, PATIENT, &a);
+    command_use(&redlockd);
+    ck_assert_int_lt(number(node_row(&a, &masters.server[1]), "clock"), -3600000);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--table", "nodes"), 0);
+    ck_assert_msg(strstr(output(&c), " -1h00m\n"), "%s", output(&c));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "nodes"), 0);
+    ck_assert_msg(strstr(output(&c), "\"clock\":-363"), "%s", output(&c));
+}
+END_TEST
+
 /* A token need not stand in the arguments, where ps(1) shows it. */
 START_TEST(a_token_from_standard_input)
 {
@@ -315,6 +330,7 @@ int main(void)
     ADD(suite, bash_completes);
     ADD(suite, help_manual_and_completion_agree);
     ADD(suite, rows_in_a_pipe);
+    ADD(suite, times_with_units);
     ADD(suite, a_token_from_standard_input);
     ADD(suite, json);
     return harness_main(suite);
