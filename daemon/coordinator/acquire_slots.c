@@ -60,7 +60,9 @@ static bool slots_know(const struct coordinator *c, const struct slots *slots, c
 
 static int slots_choose(struct coordinator *c, const struct slots *slots, const struct wait *head)
 {
-    if (slots->last >= 0 && slots_may_ask(c, slots, (unsigned)slots->last))
+    /* A slot that was resumed here and given back may lie beyond: its client named more slots elsewhere. */
+    bool within = slots->last >= 0 && (unsigned)slots->last < slots->n;
+    if (within && slots_may_ask(c, slots, (unsigned)slots->last))
         return slots->last;
     if (slots_know(c, slots, head))
         return slots_pick(c, slots, true);
@@ -163,7 +165,7 @@ void slots_begin(struct coordinator *c, struct resource *base)
 void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
 {
     struct slots *slots = resource->queue->slots;
-    bool more = !slots->looked || slots->tries + 1 < TRIES;
+    bool more = (!slots->looked || slots->tries + 1 < TRIES) && !mutant(MUTANT_SLOT_GIVES_UP);
     turn_refused(resource);
     slots->tries++;
     resource_rest(c, resource);

@@ -236,8 +236,11 @@ enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
     if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
         return FENCE_STANDS;
-    if (masters_count(fence_standing(c, round) & round->fence.answered) >= c->quorum)
-        raise_begin(c, round);
+    if (masters_count(fence_standing(c, round) & round->fence.answered) < c->quorum)
+        return FENCE_OPEN;
+    if (mutant(MUTANT_NO_RAISE))
+        return FENCE_STANDS;
+    raise_begin(c, round);
     return FENCE_OPEN;
 }
 

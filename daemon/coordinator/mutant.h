@@ -130,7 +130,10 @@
     X(BACK_IGNORED, "back_ignored", "back= of a marker is ignored")                                         \
     X(FROM_LOWERED, "from_lowered", "* a from= that lies too far ahead is lowered")                         \
     X(TRY_IGNORED, "try_ignored", "a master that lacks what locks need is used")                            \
-    X(REQUESTS_CHEAP, "requests_cheap", "requests may take the places that are there for renewals")
+    X(REQUESTS_CHEAP, "requests_cheap", "requests may take the places that are there for renewals")         \
+    X(NO_RAISE, "no_raise", "a fence that masters refused is told all the same")                            \
+    X(SLOT_GIVES_UP, "slot_gives_up", "-BUSY is said as soon as one slot is taken")                         \
+    X(SLOTS_DIFFER, "slots_differ", "requests with another number of slots are taken as well")
 
 enum mutant {
     MUTANT_NONE,

@@ -356,6 +356,13 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
         swarm->longest_ms[FAULT_JUMP] = 1;
         restarts(swarm, 100);
     }
+    if (mutant == MUTANT_NO_RAISE) { /* so often that no daemon ever knows how far its clock is behind */
+        plan->param[P_WALL] = plan->param[P_MAX_TTL] / 2 - 100;
+        plan->param[P_NAMES] = 1;
+        swarm->long_keep_pct = 0;
+        swarm->rate[FAULT_STALL] = 3000;
+        swarm->longest_ms[FAULT_STALL] = 20;
+    }
     if (mutant == MUTANT_BASE_MOVED) {
         swarm->rate[FAULT_STALL] = 0;
         swarm->rate[FAULT_DRIFT] = 30;
@@ -506,6 +513,13 @@ static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
         return;
     }
     swarm_hands(plan, swarm);
+    if (mutant == MUTANT_SLOT_GIVES_UP) { /* slots are free, and answers come in time */
+        swarm_calm(plan, swarm);
+        plan->param[P_NODE_TIMEOUT] = 50;
+        swarm->clients = 2;
+        swarm->think_ms = 100;
+        swarm->wait_pct = 30;
+    }
     plan->param[P_SLOTS] = 3;
     plan->param[P_NAMES] = 1;
     plan->param[P_DAEMONS] = 3;
@@ -578,6 +592,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_COMPARED_WITHIN_RUN:
     case MUTANT_QUARANTINE_SOONER:
     case MUTANT_BEHIND_TWICE:
+    case MUTANT_NO_RAISE:
     case MUTANT_UNTIL_WITHOUT_BEHIND: aim_stalls(plan, swarm, mutant); return;
     case MUTANT_LONG_KEYS_STAY:
     case MUTANT_BACK_IGNORED:
@@ -638,6 +653,8 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_SLOT_BEYOND:
     case MUTANT_SLOT_OF_ANOTHER:
     case MUTANT_SLOT_TOLD_LOST:
+    case MUTANT_SLOT_GIVES_UP:
+    case MUTANT_SLOTS_DIFFER:
     case MUTANT_LOOK_FOR_EVER: aim_slots(plan, swarm, mutant); return;
     case MUTANT_SCORE_ADOPTED:
         swarm_calm(plan, swarm);

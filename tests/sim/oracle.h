@@ -156,7 +156,8 @@ struct sim_asked { /* a request */
     bool reentry, down, up, answered, cancelled, undelivered, lease, shared;
     bool unaware; /* its daemon could not know that its lock was given back elsewhere */
     uint32_t session, tok, incarnation;
-    uint32_t from; /* RESUME: the replaced token */
+    uint16_t slots; /* as it says; 0: it names none */
+    uint32_t from;  /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
 };
 
@@ -349,7 +350,8 @@ void oracle_crowd_answered(struct sim_world *w, const struct sim_asked *a, bool 
 /* oracle_busy.c: -BUSY */
 void oracle_busy_sent(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 void oracle_busy_heard(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
-void oracle_busy(struct sim_world *w, const struct sim_daemon *d, uint32_t request);
+void oracle_busy(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                 const struct reply *reply);
 bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name);
 /* oracle_marker.c: what the markers say, and what a handshake finds */
 void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const struct sim_msg *msg);

@@ -218,10 +218,12 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
 static unsigned granted_key(struct sim_world *w, const struct sim_daemon *d, const struct sim_asked *a,
                             const struct reply *reply)
 {
-    unsigned slots = name_slots(w, a->name);
+    unsigned slots = a->slots;
+    if (slots == 0 && name_slots(w, a->name) != 0)
+        slots = SIM_SLOTS; /* the request has a token, which knows its slot */
     if ((reply->slot != 0) != (slots != 0) || reply->slot > slots)
-        violation(w, 1, "d%u grants slot %d of n%u, which has %u slots", d->index, reply->slot - 1, a->name,
-                  slots);
+        violation(w, 1, "d%u grants slot %d of n%u to a client that named %u slots", d->index,
+                  reply->slot - 1, a->name, slots);
     return reply->slot != 0 ? key_of_slot(a->name, reply->slot - 1u) : a->name;
 }
 
@@ -314,7 +316,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         oracle_has_waited(w, request, locked);
     oracle_flood_replied(w, d, request, reply);
     if (lock && reply->code == REPLY_BUSY)
-        oracle_busy(w, d, request);
+        oracle_busy(w, d, request, reply);
     if (lock)
         outstanding_remove(w, d, request, locked);
     if (lock && !(a->name & SIM_LIST))

@@ -130,6 +130,7 @@ static inline unsigned first_name(unsigned name)
     X(BESIDE_NAME, "beside_name") /* with SIM_LIST, if several */ \
     X(BESIDE_WAIT, "beside_wait") \
     X(BESIDE_KEEP, "beside_keep") \
+    X(SLOTS_OFF, "slots_off") /* the number of slots that it names is the right one and so much more, from 1 to SIM_SLOTS */ \
     X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */
 /* clang-format on */
 

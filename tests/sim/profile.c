@@ -379,6 +379,19 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
     }
 }
 
+/* Some clients of some worlds name a wrong number of slots; not where it is judged how long waiters wait. */
+static void draw_slots_off(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 20};
+    const int64_t *p = plan->param;
+    bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    may = may && (plan->mutant == MUTANT_NONE || plan->mutant == MUTANT_SLOTS_DIFFER);
+    int64_t pct = percent(&draw, 25) && may ? between(&draw, 1, 50) : 0;
+    for (unsigned i = 0; i < plan->ops; i++)
+        if (percent(&draw, pct))
+            plan->op[i].field[O_SLOTS_OFF] = between(&draw, 1, SIM_SLOTS - 1);
+}
+
 /* Drawn from a hash of its own, too. */
 static void draw_list(const struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
                       int64_t *field)
@@ -640,6 +653,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm.beside_pct = beside_pct(plan, seed);
     draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
+    draw_slots_off(plan, seed);
     draw_rights(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);

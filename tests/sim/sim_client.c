@@ -74,6 +74,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->wait_ms = what->wait_ms;
     asked->max_ms = what->max_ms;
     asked->tok = tok;
+    asked->slots = what->slots;
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
     asked->down = asked->reentry && down_is_asked(w, tok, what);
     asked->up = asked->reentry && !what->shared && w->oracle.tok[tok].shared;
@@ -176,6 +177,13 @@ void client_leave(struct sim_world *w, struct sim_client *c)
         client_close(w, c, i, LINE_FIN);
 }
 
+/* Some clients are mistaken about the number of slots. */
+static unsigned op_slots(const struct sim_world *w, const struct sim_record *op, unsigned name)
+{
+    unsigned slots = name_slots(w, name), off = (unsigned)op->field[O_SLOTS_OFF];
+    return slots == 0 ? 0 : 1 + (slots - 1 + off) % SIM_SLOTS;
+}
+
 static void client_lock(struct sim_world *w, struct sim_client *c)
 {
     const struct sim_record *op = client_op(w, c);
@@ -188,7 +196,7 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
         what.ttl_ms = w->daemon[c->home].max_ttl_ms;
     what.wait_ms = op->field[O_WAIT];
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
-    what.slots = (uint16_t)name_slots(w, client_name(w, c));
+    what.slots = (uint16_t)op_slots(w, op, client_name(w, c));
     what.shared = what.shared && what.slots == 0;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
     if (c->request == 0) {

@@ -393,6 +393,29 @@ START_TEST(a_resumed_slot_is_within_the_slots)
 }
 END_TEST
 
+/* Clients of another daemon named more slots. */
+START_TEST(a_slot_beyond_the_slots_goes_to_nobody_here)
+{
+    three_are_held();
+    ask(9, "UNLOCK job token=T1");
+    ask(9, "UNLOCK job token=T2");
+    vote("0-2", "RELEASE YES, RELEASE YES");
+    drop(3);
+    at(10900);
+    ask(5, "LOCK job slots=1 wait=1m");
+    vote("0-2", "SET NO, ZADD YES");
+    work();
+    vote("0-2", "RELEASE NO, LOOK 1h");
+    ask(6, "RESUME job token=T3");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    ask(6, "UNLOCK job");
+    forget();
+    vote("0-1", "RELEASE YES");
+    EXPECT("s6 #8 +UNLOCKED job *", "m0-2 LOOK job *");
+}
+END_TEST
+
 /* Requests that wait here hear of a release by the token of another daemon's slot. */
 START_TEST(a_release_by_token_lets_the_head_ask)
 {
@@ -469,6 +492,7 @@ int main(void)
         without_a_token_the_latest_slot_is_given_back,
         a_token_of_another_daemon_is_resumed,
         a_resumed_slot_is_within_the_slots,
+        a_slot_beyond_the_slots_goes_to_nobody_here,
         a_release_by_token_lets_the_head_ask,
         a_slot_is_handed_on,
         a_head_that_asks_for_one_slot_is_handed_another,
