@@ -78,8 +78,10 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
     int faults = read_again(&fresh, path);
     bool restricted = conf->users != NULL;
     if (faults == 0 && conf_loses_users(conf, &fresh)) {
-        log_error("conf", "why=\"users: missing, so everybody could do everything; was the file cut off?\" "
-                          "hint=\"write users: off if that is meant\"");
+        log_error("conf",
+                  "file=%s why=\"users: missing, so everybody could do everything; was the file cut off?\" "
+                  "hint=\"write users: off if that is meant\"",
+                  shown);
         faults++;
     }
     if (faults > 0) {

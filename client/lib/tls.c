@@ -201,9 +201,14 @@ static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BY
     long verified = SSL_get_verify_result(tls->ssl);
 
     tls->failed = true;
-    if (kind == SSL_ERROR_SYSCALL)
+    bool ended = ERR_GET_REASON(cause()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+    if ((ended || kind == SSL_ERROR_SYSCALL) && !SSL_is_init_finished(tls->ssl))
+        (void)snprintf(why, TLS_WHY_BYTES,
+                       "%s in the TLS handshake (an address without TLS is written host:port)",
+                       error ? strerror(error) : "the connection ended");
+    else if (kind == SSL_ERROR_SYSCALL)
         (void)snprintf(why, TLS_WHY_BYTES, "%s", error ? strerror(error) : "the connection ended");
-    else if (ERR_GET_REASON(cause()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    else if (ended)
         (void)snprintf(why, TLS_WHY_BYTES, "the connection ended without the end of TLS");
     else if (verified != X509_V_OK)
         (void)snprintf(why, TLS_WHY_BYTES, "its certificate was refused: %s%s",

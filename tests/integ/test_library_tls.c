@@ -16,6 +16,7 @@ static struct cluster masters;
 static struct daemon redlockd;
 static struct client plain;                  /* on the Unix socket */
 static const char *certs, *shown = "server"; /* the certificate that redlockd shows */
+static uint16_t port_without_tls;
 static char address[64], ca[2 * PATH], cert[2 * PATH], key[2 * PATH];
 
 static void begin(bool asks)
@@ -26,12 +27,14 @@ static void begin(bool asks)
     redlockd = (struct daemon){0};
     daemon_configure(&redlockd, &masters, "");
     uint16_t port = port_free();
+    port_without_tls = port_free();
     if (asks)
         snprintf(more, sizeof more, ", client_ca: %s/ca.pem", certs);
-    snprintf(text, sizeof text,
-             "listen:\n  - unix:%s\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/%s.pem, key: "
-             "%s/%s.key%s}}\n" PATIENT,
-             redlockd.path, port, certs, shown, certs, shown, more);
+    snprintf(
+        text, sizeof text,
+        "listen:\n  - unix:%s\n  - 127.0.0.1:%u\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/%s.pem, key: "
+        "%s/%s.key%s}}\n" PATIENT,
+        redlockd.path, port_without_tls, port, certs, shown, certs, shown, more);
     daemon_configure(&redlockd, &masters, text);
     daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
     eventually(daemon_logged(&redlockd, "event=ready"));
@@ -135,6 +138,8 @@ START_TEST(others_are_refused)
     ck_assert_ptr_null(redlock_open(path, NULL));
     ck_assert_int_eq(errno, EINVAL);
     refused(address + strlen("tls:"), NULL, ""); /* plain bytes to the TLS port */
+    snprintf(path, sizeof path, "tls:127.0.0.1:%u", port_without_tls);
+    refused(path, ca, "an address without TLS is written host:port");
     struct redlock *redlock = open_tls(address, ca);
     ck_assert_int_eq(redlock_connect(redlock), REDLOCK_OK);
     redlock_close(redlock);

@@ -264,6 +264,7 @@ START_TEST(a_file_without_its_users)
     daemon_signal(&redlockd, SIGHUP);
     eventually(daemon_logged(&redlockd, "event=reload "));
     ck_assert(daemon_logged(&redlockd, "why=\"users: missing, so everybody could do everything"));
+    ck_assert(daemon_logged(&redlockd, "event=conf file="));
     ck_assert(daemon_logged(&redlockd, "errors=1 why=\"nothing was changed\""));
     ask(&b, "-AUTH job *", "LOCK job");
     ck_assert_ptr_nonnull(row_with(show(&a, "CONFIG"), "users=ops,"));
