@@ -32,6 +32,8 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
     int64_t at_ms = wake_woken(c, resource->queue, master, late);
     if (resource->queue->round != NULL || resource->queue->sweeping)
         return; /* looked at when it ends */
+    if (resource->queue->verdict.code == REPLY_NOQUORUM && c->now_ms < resource->retry_ms)
+        return; /* that the name is free does not help: daemons would wake each other for nothing, without a pause */
     if (at_ms < resource->retry_ms)
         resource->retry_ms = at_ms;
     resource_advance(c, resource);

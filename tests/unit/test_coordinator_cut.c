@@ -128,6 +128,31 @@ START_TEST(so_does_a_head_that_finds_no_slot_free_on_a_quorum)
 }
 END_TEST
 
+/* m0 shows a fence that no clock explains. So m2 is needed, and its key wakes and tells nobody. */
+START_TEST(so_does_a_head_that_one_key_keeps_from_a_quorum)
+{
+    start(3);
+    chance(180);
+    ask(9, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD YES");
+    work();
+    for (unsigned i = 0; i < 50; i++) {
+        vote("0-2", "RELEASE YES");
+        if (unanswered(0) != 0)
+            vote("0-2", "ENQUEUE UNHEARD:9000");
+        forget();
+        at(now + 200);
+        vote("2", "SET NO");
+        vote("0-1", "SET YES");
+        vote("1", "ZADD YES");
+        vote("0", "ZADD NO");
+        vote("0", "ZSCORE 9007199254740000");
+        work();
+    }
+    EXPECT_LAST("m0-2 CUT job 60000");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -137,6 +162,7 @@ int main(void)
         a_head_that_none_can_wake_cuts_every_ten_seconds,
         so_does_a_list,
         so_does_a_head_that_finds_no_slot_free_on_a_quorum,
+        so_does_a_head_that_one_key_keeps_from_a_quorum,
         NULL,
     };
     return trace_run("coordinator_cut", tests);

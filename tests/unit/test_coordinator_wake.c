@@ -241,6 +241,30 @@ START_TEST(woken_while_it_asks_it_asks_again)
 }
 END_TEST
 
+/* The name was free before, and a quorum was missing all the same: m0 shows a fence that no clock explains, and m2 has
+ * the key of a holder that died. Its release wakes another daemon, which fails likewise, and wakes this one. */
+START_TEST(woken_where_it_found_no_quorum_it_asks_no_earlier)
+{
+    listening(3);
+    chance(0);
+    ask(9, "LOCK job wait=1m");
+    vote("2", "SET NO, ZADD YES");
+    vote("1", "SET YES, ZADD YES");
+    vote("0", "SET YES, ZADD NO");
+    vote("0", "ZSCORE 9007199254740000");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0 ZSCORE job", "m0-2 RELEASE job T1 WAKE STAY");
+    vote("0-1", "RELEASE HEARD:0");
+    vote("2", "RELEASE NO");
+    at(1002);
+    hears("0-1", "woke job");
+    work();
+    EXPECT_NOTHING();
+    EXPECT_DEADLINE(1020);
+    at(1020);
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
 START_TEST(what_came_late_once_is_forgotten)
 {
     asleep("LOCK job wait=1m");
@@ -383,6 +407,7 @@ int main(void)
                                   woken_behind_a_daemon_that_polls_it_lets_that_one_ask,
                                   woken_late_by_a_minority_it_asks_soon,
                                   woken_while_it_asks_it_asks_again,
+                                  woken_where_it_found_no_quorum_it_asks_no_earlier,
                                   what_came_late_once_is_forgotten,
                                   a_release_seen_while_it_joins_lets_it_ask,
                                   woken_in_vain_it_passes_the_name_on,
