@@ -59,8 +59,10 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     const struct slots *slots = resource->queue->slots;
     bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
     bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
+    bool leaves = resource->queue->head != NULL && resource->queue->head->item.place != 0 &&
+                  resource->queue->head->deadline_ms <= c->now_ms;
     if (resource->queue->head != NULL)
-        assert(resource->queue->round != NULL || awaits || bound || c->draining ||
+        assert(resource->queue->round != NULL || awaits || bound || leaves || c->draining ||
                resource->queue->item.place != 0 || names_use(resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);

@@ -184,6 +184,13 @@ static void resource_blocked(struct coordinator *c, struct resource *resource, e
         resource_advance(c, resource);
 }
 
+/* Its time is over, which is seen here first after a pause of this daemon: wait_timer() is due, and comes back here. An
+ * attempt for nobody would be a reason to answer others -BUSY. */
+static bool is_leaving(const struct coordinator *c, const struct wait *head)
+{
+    return head->tried && head->item.place != 0 && c->now_ms >= head->deadline_ms;
+}
+
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
     resource = resource_rest(c, resource);
@@ -208,6 +215,10 @@ void resource_advance(struct coordinator *c, struct resource *resource)
     }
     if (c->now_ms < resource->retry_ms) {
         heap_set(&c->deadlines, &resource->queue->item, resource->retry_ms);
+        return;
+    }
+    if (is_leaving(c, resource->queue->head)) {
+        heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
     enum names_use use = names_use(resource);

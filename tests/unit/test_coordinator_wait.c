@@ -181,6 +181,21 @@ START_TEST(wait_1ms_gets_its_first_attempt)
 }
 END_TEST
 
+/* Its next attempt and the end of its time are due at once. */
+START_TEST(no_attempt_for_a_waiter_whose_time_was_over_meanwhile)
+{
+    start(3);
+    chance(180);
+    ask(1, "LOCK job wait=300ms");
+    vote("0-2", "SET NO, ZADD NO");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
+    forget();
+    at_without_work(2000);
+    work();
+    EXPECT("s1 #1 -TIMEOUT job waited=1000", "m0-2 DEQUEUE job");
+}
+END_TEST
+
 START_TEST(retry_that_is_granted_too_late)
 {
     start(3);
@@ -281,6 +296,7 @@ int main(void)
                                   timeout_when_the_masters_answer,
                                   noquorum_at_the_end_of_a_wait_without_masters,
                                   wait_1ms_gets_its_first_attempt,
+                                  no_attempt_for_a_waiter_whose_time_was_over_meanwhile,
                                   retry_that_is_granted_too_late,
                                   cancel_during_a_round,
                                   cancel_right_after_a_master_was_lost,
