@@ -196,13 +196,12 @@ static struct letter *letter_new(struct coordinator *c, struct resource *resourc
     return letter;
 }
 
-/* A lock that was granted within a second of letters may be broken within it as well. */
+/* A lock that was granted within a second of letters may be ended within it as well. */
 static bool is_granted_since(const struct coordinator *c, const struct resource *resource, int64_t at_ms)
 {
-    const struct lease *lease = resource->lease;
-    if (lease != NULL && lease->shared)
-        lease = crowd_of(c, resource)->latest;
-    return lease != NULL && lease->granted_ms >= at_ms;
+    const struct lease *lease = resource->lease; /* of readers with a session the latest */
+    const struct lease *common = lease != NULL && lease->shared ? crowd_of(c, resource)->latest : NULL;
+    return (lease != NULL && lease->granted_ms >= at_ms) || (common != NULL && common->granted_ms >= at_ms);
 }
 
 /* Doubts come with the first letter of a second or of a new grant, and when letters are many, and not with others: else
@@ -218,7 +217,8 @@ void letter_came(struct coordinator *c, unsigned master, const struct name *name
     struct letter *letter = letter_new(c, resource);
     masters_t before = letter->from;
     bool anew = is_granted_since(c, resource, letter->doubted_ms);
-    bool first = !letter->news && (anew || c->now_ms >= letter->first_ms + SECOND_MS);
+    bool first = (anew && c->now_ms > letter->first_ms) ||
+                 (!letter->news && c->now_ms >= letter->first_ms + SECOND_MS);
     if (first) {
         letter_second(c, letter, false);
         before = 0;

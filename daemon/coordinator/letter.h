@@ -5,14 +5,16 @@
  *     letters of N-Q+1 masters within a second ----> the lease is renewed at once: it is held, or gone
  *     of fewer: 20 ms after the first of them -----> the same
  *     later letters, at the end of that second ----> the same
+ *     the first ones after a new grant ------------> as in a second of their own
  *     while no lease is here, but an attempt is ---> the same, when it was granted
  *
  * A reader's attempt beside leases of other readers is not waited for: what was broken then shows at its next renewal.
  *
  * A letter proves nothing, since everybody may send one who may PUBLISH: only the masters' answers to a renewal end
- * a lock. So forged letters cost renewals, two in the first second and one in each other, and only where fewer than a
- * quarter of max_renewals are under way for letters; the others look again after 20 ms, and then ever more rarely. Until the answer comes, nothing more is told from memory: a key
- * with a secret token settles and is not handed on, and nobody joins a crowd. */
+ * a lock. So forged letters cost renewals, two in the first second or after a grant, and one in each other second, and
+ * only where fewer than a quarter of max_renewals are under way for letters; the others look again after 20 ms, and then
+ * ever more rarely. Until the answer comes, nothing more is told from memory: a key with a secret token settles and is not
+ * handed on, and nobody joins a crowd. */
 #ifndef REDLOCKD_COORDINATOR_LETTER_H
 #define REDLOCKD_COORDINATOR_LETTER_H
 

@@ -363,6 +363,25 @@ END_TEST
 
 /* ---- other locks than of one name ---- */
 
+/* The letters that came behind those of a quorum wait until the second is over. */
+START_TEST(a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once)
+{
+    start(3);
+    ask(1, "LOCK job mode=shared hold=lease");
+    vote("0-2", "SHARE YES, ZADD YES");
+    hears("0-2", "letter job");
+    at(1100);
+    ask(2, "LOCK job mode=shared");
+    vote("0-2", "SHARE YES, ZADD YES");
+    ask(3, "LOCK job wait=1m");
+    forget();
+    at(1200);
+    hears("0-2", "letter job");
+    work();
+    EXPECT("m0-2 EXTEND job T2 10000");
+}
+END_TEST
+
 /* Within the second of letters about the crowd before. */
 START_TEST(a_crowd_that_is_broken_as_soon_as_it_is_there)
 {
@@ -521,6 +540,7 @@ int main(void)
                                   a_crowd_takes_no_more_readers,
                                   the_answer_to_letters_of_many_ends_the_doubt,
                                   a_crowd_that_is_broken_as_soon_as_it_is_there,
+                                  a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once,
                                   readers_are_asked_each,
                                   one_name_stands_for_a_list,
                                   a_slot_is_asked_alone,
