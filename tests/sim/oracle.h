@@ -98,7 +98,7 @@ struct sim_tok {
     uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
-    int64_t deleted_us; /* a release, of any daemon, first deleted a key of it; 0: none did */
+    int64_t deleted_us; /* a release, of any daemon, or BREAK first deleted a key of it; 0: none did */
     int64_t renewed_us; /* the first time it was renewed; 0: not yet */
     bool outlived;      /* a master crashed while it was held ... */
     bool thin;          /* ... and the first time fewer than Q others had its key */
@@ -190,6 +190,7 @@ struct sim_oracle {
     int64_t freed_us[SIM_NAMES];            /* a key of the name ended, last */
     int64_t writer_us[SIM_NAMES]; /* a writer that asked for the name was answered, or gave up, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
+    int64_t unreleased_us[SIM_NAMES];        /* a key of the name ended by itself, last */
     struct {                                 /* since a key of the name was set or released */
         int64_t since_us;
         uint32_t asks[SIM_DAEMONS], joins[SIM_DAEMONS][SIM_MASTERS]; /* LOCKs, and ENQUEUEs that ran */

@@ -3,6 +3,7 @@
 
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
+#include "tests/sim/store_readers.h"
 
 /* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
  * that a client may wait. In 36 simulated hours no client waited for more than five. */
@@ -55,39 +56,45 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
     }
 }
 
-/* The end of a key is seen when it is released, or when the next one is set in its place. */
+/* When the key ends by itself; 0: there is none. That of readers ends with the last one's time, whichever of them the
+ * command was about. */
+static int64_t ends_by_itself_us(const struct sim_world *w, const struct sim_master *m, unsigned name)
+{
+    const struct store_key *key = &m->store.key[name];
+    bool there = store_there(key, clock_ms(&m->clock, w->now_us));
+    return there ? clock_when(&m->clock, (key->expires_ms + 1) * 1000) : 0;
+}
+
+static void freed(struct sim_world *w, unsigned base, int64_t at_us, bool released)
+{
+    struct sim_oracle *o = &w->oracle;
+    if (at_us > w->now_us || at_us <= o->freed_us[base])
+        return;
+    o->freed_us[base] = at_us;
+    if (!released)
+        o->unreleased_us[base] = at_us;
+}
+
+/* The end of a key is seen when it is released, or when the next command comes to that master. */
 static void key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
-    int64_t *ends_us = &o->ends_us[name][m->index];
+    int64_t *ends_us = &o->ends_us[name][m->index], next_us = ends_by_itself_us(w, m, name);
     bool released = msg->verb == COMMAND_RELEASE && vote->kind != VOTE_NO && vote->kind != VOTE_ERROR &&
                     vote->kind != VOTE_NOT_RUN;
-    bool set = msg->verb == COMMAND_SET && vote->kind == VOTE_YES;
-    bool shared = msg->verb == COMMAND_SHARE && vote->kind == VOTE_YES;
-    if (released && m->store.key[name].there)
-        return; /* other readers have it still */
-    if (shared && *ends_us < w->now_us + (int64_t)msg->number * 1000)
-        *ends_us = w->now_us + (int64_t)msg->number * 1000;
-    if (shared) {
-        memset(&o->still[name], 0, sizeof(o->still[name]));
-        o->still[name].since_us = w->now_us;
-        return;
-    }
-    if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN) &&
-        vote->kind == VOTE_NUMBER)
-        *ends_us = w->now_us + (int64_t)vote->number * 1000;
-    if (!released && !set)
-        return;
+    bool set = (msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE) && vote->kind == VOTE_YES;
     unsigned base = key_base(name);
-    memset(&o->still[base], 0, sizeof(o->still[base]));
-    o->still[base].since_us = w->now_us;
-    if (*ends_us > w->now_us)
+    freed(w, base, *ends_us, false);
+    if (set || (released && next_us == 0)) {
+        memset(&o->still[base], 0, sizeof(o->still[base]));
+        o->still[base].since_us = w->now_us;
+    }
+    if (released && next_us == 0 && *ends_us > w->now_us)
         *ends_us = w->now_us;
-    if (*ends_us > o->freed_us[base])
-        o->freed_us[base] = *ends_us;
-    if (set)
-        *ends_us = w->now_us + (int64_t)msg->number * 1000;
+    freed(w, base, *ends_us, true);
+    if (next_us != 0)
+        *ends_us = next_us;
 }
 
 void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
@@ -133,18 +140,24 @@ static int64_t writer_waited_us(const struct sim_world *w, unsigned name)
     return o->writer_us[name];
 }
 
+static int64_t later_us(int64_t a_us, int64_t b_us)
+{
+    return a_us > b_us ? a_us : b_us;
+}
+
 /* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
- * split the votes several times, so the bound is far above what a wake needs, and below a sleep. */
+ * split the votes several times, so the bound is far above what a wake needs, and below a sleep. A key that ends by
+ * itself wakes nobody: a daemon that sleeps since before it was set does not know when it ends. */
 void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared)
 {
     enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
-    int64_t since_us = w->oracle.freed_us[name] > asked_us ? w->oracle.freed_us[name] : asked_us;
+    const struct sim_oracle *o = &w->oracle;
+    int64_t since_us = later_us(o->freed_us[name], asked_us);
     int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
-    if (shared) { /* readers have it, and this one sleeps: to be woken is a favour then */
+    if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
+        since_us = later_us(since_us, writer_waited_us(w, name));
+    if (shared || (o->freed_us[name] != 0 && o->freed_us[name] == o->unreleased_us[name]))
         bound_us += SLEEP_US;
-        int64_t writer_us = writer_waited_us(w, name);
-        since_us = writer_us > since_us ? writer_us : since_us;
-    }
     if (!turns_count(w) || w->plan->param[P_DEAF] != DEAF_NONE || since_us < STARTED_US)
         return;
     if (w->now_us - since_us > bound_us)

@@ -68,6 +68,13 @@ void break_lock(struct sim_world *w, unsigned name)
 
 /* ---- the oracle ---- */
 
+static void breaks(const struct sim_world *w, struct sim_tok *t)
+{
+    t->broken = t->excused = true;
+    if (t->deleted_us == 0)
+        t->deleted_us = w->now_us;
+}
+
 /* The key is about to be deleted. */
 void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name)
 {
@@ -75,10 +82,10 @@ void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name)
     struct sim_tok *k = &o->tok[key];
     if (k->broken)
         return;
-    k->broken = k->excused = true;
+    breaks(w, k);
     for (uint32_t i = 1; i < o->toks; i++)
         if (oracle_keeps(w, key, i))
-            o->tok[i].broken = o->tok[i].excused = true;
+            breaks(w, &o->tok[i]);
     if (k->daemon < SIM_DAEMONS)
         o->broke[k->daemon][name] = key;
 }
@@ -107,7 +114,7 @@ void oracle_relies(struct sim_world *w, const struct sim_daemon *d, uint32_t tok
 {
     struct sim_tok *t = &w->oracle.tok[tok];
     const struct sim_tok *k = &w->oracle.tok[key];
-    unsigned few = t->shared ? d->masters - d->first - d->quorum + 1
+    unsigned few = k->common ? d->masters - d->first - d->quorum + 1
                              : 1; /* a crowd is in doubt once, if letters are forged */
     if (!k->broken)
         return;
