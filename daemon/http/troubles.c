@@ -83,7 +83,8 @@ static const char *advice(const char *why)
         {"login_timeout", "it accepts the connection and then says nothing"},
         {"socket_error", "the connection broke"},
         {"resolve", "its name is not found"},
-        {"login_refused", "it refuses the user or the password"},
+        {"noscript", "a command that locks need does not work there: the log names it"},
+        {"login_refused", "it refuses the login: the log has its words"},
         {"maxclients", "it has no room for more clients: raise maxclients there"},
         {"closed_by_master", "it closed the connection"},
     };
@@ -105,6 +106,10 @@ static void find_masters(struct finder *f)
         else if (!master->voting)
             trouble(f, tone, "Master %.200s has been %s for %s%s%s.", master->address, master->state,
                     words_duration(master->for_ms, time), master->why[0] ? ": " : "", advice(master->why));
+        else if (strcmp(master->why, "fence") == 0)
+            trouble(f, TONE_WARN,
+                    "Master %.200s has a fence that no clock explains: the log says what to do.",
+                    master->address);
         else if (master->evicts)
             trouble(f, TONE_WARN, "Master %.200s may evict locks: set maxmemory-policy noeviction.",
                     master->address);

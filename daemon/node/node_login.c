@@ -56,18 +56,33 @@ static enum node_failure failure_of(const struct resp_reply *reply)
     return resp_error(reply) == ERROR_LOADING ? FAILURE_LOADING : FAILURE_LOGIN_REFUSED;
 }
 
+/* What to do about a refused login, for the log. */
+static const char *login_hint(const struct expected *expected, const struct resp_reply *reply)
+{
+    if (reply->type != RESP_ERROR)
+        return "";
+    if (expected->kind == EXPECTED_AUTH || resp_error(reply) == ERROR_NOAUTH)
+        return " hint=\"node_user and node_password_file, or the URL in nodes, say who redlockd is there\"";
+    if (resp_error(reply) == ERROR_NOPERM)
+        return " hint=\"give the user the rights that redlockd --check prints (acl)\"";
+    if (expected->kind == EXPECTED_SELECT)
+        return " hint=\"the number at the end of the URL in nodes has to be a database there\"";
+    return " hint=\"is this command renamed, or unknown to this server or a proxy before it?\"";
+}
+
 static void node_refused(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     static const char *const asked[] = {
         [EXPECTED_TRIAL] = "EVALSHA",      [EXPECTED_AUTH] = "AUTH",           [EXPECTED_SELECT] = "SELECT",
         [EXPECTED_SCRIPT] = "SCRIPT LOAD", [EXPECTED_CLIENT_ID] = "CLIENT ID", [EXPECTED_INFO] = "INFO",
         [EXPECTED_KILL] = "CLIENT KILL",   [EXPECTED_SUBSCRIBE] = "SUBSCRIBE"};
-    char text[NODE_SHOWN_BYTES], detail[NODE_SHOWN_BYTES + 32];
+    char text[NODE_SHOWN_BYTES], detail[2 * NODE_SHOWN_BYTES];
     enum node_failure failure = failure_of(reply);
     if (n->channel && reply->type == RESP_ERROR)
         subscribe_refused(n, failure, reply);
     const char *shown = tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply);
-    snprintf(detail, sizeof detail, "%s asked=\"%s\"", shown, asked[expected->kind]);
+    const char *hint = failure == FAILURE_LOGIN_REFUSED ? login_hint(expected, reply) : "";
+    snprintf(detail, sizeof detail, "%s asked=\"%s\"%s", shown, asked[expected->kind], hint);
     node_down(n, failure, detail);
 }
 

@@ -1,5 +1,6 @@
 /* Masters that answer with refusals: they have no vote, and the daemon goes on. */
 #include "tests/integ/harness.h"
+#include "tests/integ/http.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -273,7 +274,7 @@ START_TEST(master_that_lacks_a_command)
     cluster_start(&masters, 5, TCP);
     for (unsigned i = 0; i < 4; i++)
         server_start_without(&masters.server[i], rows[i].command);
-    daemon_start(&redlockd, &masters, PATIENT);
+    uint16_t port = http_daemon(&redlockd, &masters, PATIENT);
     client_open(&b, &redlockd);
     for (unsigned i = 0; i < 4; i++) {
         eventually(strcmp(kv(node_row(&b, &masters.server[i]), "why"), rows[i].why) == 0);
@@ -284,7 +285,8 @@ START_TEST(master_that_lacks_a_command)
     eventually(strcmp(node_state(&b, &masters.server[4]), "up") == 0);
     eventually(daemon_logged(&redlockd, "why=noscript"));
     eventually(daemon_logged(&redlockd, "lacks=DEL hint="));
-    eventually(daemon_logged(&redlockd, "asked=\"EVALSHA\""));
+    eventually(daemon_logged(&redlockd, "asked=\"EVALSHA\" hint=\"is this command renamed"));
+    ck_assert_ptr_nonnull(strstr(http_get(port, "/"), "a command that locks need does not work there"));
     ask(&b, "-NOQUORUM job votes=1/5 *", "LOCK job");
     for (unsigned i = 0; i < 4; i++) { /* each is mended, and used at once */
         server_kill(&masters.server[i]);
@@ -298,7 +300,11 @@ END_TEST
 /* A fence near 2^53, of a stranger's or from a backup, on one master. */
 START_TEST(master_with_fences_that_no_clock_explains)
 {
-    begin(3, PATIENT);
+    cluster_start(&masters, 3, TCP);
+    uint16_t port = http_daemon(&redlockd, &masters, PATIENT);
+    client_open(&a, &redlockd);
+    client_open(&b, &redlockd);
+    eventually(masters_up(&a, &masters));
     ck_assert_ptr_nonnull(
         redis(&masters.server[1], "EVAL %s 0",
               "for i=0,16383 do redis.call('ZADD','redlock:,fences',9007199254740000,i) end"));
@@ -312,6 +318,7 @@ START_TEST(master_with_fences_that_no_clock_explains)
     server_cont(&masters.server[0]);
     eventually(strcmp(kv(node_row(&b, &masters.server[1]), "why"), "fence") == 0);
     eventually(daemon_logged(&redlockd, "why=fence"));
+    ck_assert_ptr_nonnull(strstr(http_get(port, "/"), "has a fence that no clock explains"));
     redis(&masters.server[1], "DEL redlock:,fences redlock:,group"); /* the way back */
     eventually(cluster_answers(&masters, "1", "EXISTS redlock:,group") == 3);
     eventually(strcmp(node_state(&b, &masters.server[0]), "up") == 0);

@@ -105,7 +105,7 @@ START_TEST(a_database_that_is_none)
     dial_unix(server.path);
     UNTIL(told.failed);
     ck_assert_str_eq(row_why(), "login_refused");
-    ck_assert_uint_eq(log_count("asked=\"SELECT\""), 1);
+    ck_assert_uint_eq(log_count("asked=\"SELECT\" hint=\"the number at the end of the URL"), 1);
 }
 END_TEST
 
@@ -120,6 +120,7 @@ START_TEST(users_and_passwords)
     ck_assert_str_eq(row_why(), "login_refused");
     ck_assert_uint_eq(log_count("why=login_refused"), 1);
     ck_assert_uint_eq(log_count("WRONGPASS"), 1);
+    ck_assert_uint_eq(log_count("hint=\"node_user and node_password_file"), 1);
     ck_assert_uint_eq(log_count("hunter2"), 0);
     set_login("redlockd", "sesame");
     UNTIL(told.connected);
