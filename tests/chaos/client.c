@@ -228,6 +228,7 @@ static bool lock_take(struct client *c)
     unsigned wait_ms = one_in(c, 3) ? 0 : 50 + (unsigned)client_draw(c, 2950);
     c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
                             .daemon = (uint8_t)c->own.daemon,
+                            .asked_us = now_us(),
                             .lease = lease};
     hold_choose(c, &c->hold);
     client_record(c, RECORD_ASK, wait_ms, "");
@@ -314,9 +315,10 @@ static void lock_resume(struct client *c)
                             .names = before.names,
                             .shared = before.shared,
                             .slot = before.slot,
+                            .asked_us = before.asked_us,
                             .daemon = (uint8_t)link->daemon};
     memcpy(c->hold.name, before.name, sizeof before.name);
-    client_record(c, RECORD_ASK, 0, "RESUME");
+    client_record(c, RECORD_ASK, before.ask, "RESUME");
     struct request *request = link_ask(c, link, "RESUME %s token=%s ttl=%u", names, before.token,
                                        200 + (unsigned)client_draw(c, 1801));
     if (request != NULL)

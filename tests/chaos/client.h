@@ -30,6 +30,8 @@ struct shared {
     bool long_holds; /* holders keep more locks over several renewals */
     uint16_t daemon_port[DAEMONS];
     char daemon_path[DAEMONS][SOCKET_PATH];
+    /* A BREAK may have taken each lock of the name that was asked for before; INT64_MAX: one is under way. */
+    _Atomic int64_t broken_us[CHAOS_NAMES];
     char counter_path[SOCKET_PATH]; /* the Redis that holds the protected counters and balances */
     struct history history;
 };
@@ -64,6 +66,7 @@ struct hold {
     bool given_up; /* its release was sent, or its loss was told */
     uint64_t fence;
     int64_t until_us;
+    int64_t asked_us; /* of RESUME: when the first lock was asked for */
     char token[TOKEN_TEXT];
 };
 
@@ -81,6 +84,9 @@ struct client {
 
 /* Runs until shared->stop, or until the history is full; never returns. */
 _Noreturn void client_run(struct shared *shared, uint32_t who);
+
+/* Breaks the lock of the name through this daemon, as an operator would; never returns. */
+_Noreturn void breaker_run(struct shared *shared, unsigned name, unsigned daemon);
 
 /* ---- client_link.c: connections and lines ---- */
 
@@ -105,6 +111,9 @@ uint64_t client_draw(struct client *c, uint64_t below);
 /* ---- client_work.c: counters and balances under the lock ---- */
 
 bool client_believes(const struct client *c);
+/* Believes, and no BREAK can have taken the lock: its old holder works on until it hears of that, and only the fence
+ * keeps it out. */
+bool client_holds(const struct client *c);
 void client_record(struct client *c, enum record_kind kind, uint64_t number, const char *text);
 /* Reads the counters, sleeps while it listens, writes them one higher; with several names it also moves an
  * amount from the first to the last. A reader reads twice, and must see the same. */

@@ -44,6 +44,14 @@ bool client_believes(const struct client *c)
     return c->hold.granted && !c->hold.given_up && now_us() < c->hold.until_us;
 }
 
+bool client_holds(const struct client *c)
+{
+    bool broken = false;
+    for (unsigned i = 0; i < c->hold.names; i++)
+        broken |= c->hold.asked_us < atomic_load(&c->shared->broken_us[c->hold.name[i]]);
+    return client_believes(c) && !broken;
+}
+
 void client_record(struct client *c, enum record_kind kind, uint64_t number, const char *text)
 {
     const struct hold *hold = &c->hold;
@@ -125,7 +133,7 @@ static bool ledger_ask(struct client *c, const char *script, struct ledger *ledg
 static void counter_refused(struct client *c)
 {
     client_record(c, RECORD_FENCED, c->hold.fence, "");
-    if (client_believes(c))
+    if (client_holds(c))
         client_wrong(c, "fenced off while it holds");
 }
 
@@ -135,7 +143,7 @@ static void ledger_again(struct client *c, const struct ledger *before)
     struct ledger now = *before;
     if (!ledger_ask(c, ledger_read, &now))
         counter_refused(c);
-    else if (memcmp(&now, before, sizeof now) != 0 && client_believes(c))
+    else if (memcmp(&now, before, sizeof now) != 0 && client_holds(c))
         client_wrong(c, "written beside a reader");
     else
         client_record(c, RECORD_READ, (uint64_t)now.value[0], "again");

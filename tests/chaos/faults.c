@@ -30,6 +30,8 @@ static void fault_record(struct world *world, const struct fault *fault)
         snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, fault->master, for_ms);
     else if (fault->kind <= FAULT_DAEMON_TERM)
         snprintf(text, RECORD_TEXT, "%s d%u %d ms", name, fault->daemon, for_ms);
+    else if (fault->kind == FAULT_BREAK)
+        snprintf(text, RECORD_TEXT, "%s n%d by d%u", name, (int)fault->value, fault->daemon);
     else
         snprintf(text, RECORD_TEXT, "%s %u %d ms", name, world->who[fault->client], for_ms);
     history_add(&world->shared->history, &record, RECORD_FAULT);
@@ -125,6 +127,18 @@ static void client_kill(struct world *world, unsigned slot, int64_t start_us)
     process_kill(&world->client[slot], start_us);
 }
 
+/* One at a time, which ends by itself. */
+static void breaker_start(struct world *world, const struct fault *fault)
+{
+    enum { ENDS_US = 40000000 };
+    if (world->breaker.pid != 0)
+        return;
+    pid_t pid = process_fork(NULL, 0);
+    if (pid == 0)
+        breaker_run(world->shared, (unsigned)fault->value, fault->daemon);
+    world->breaker = (struct process){.pid = pid, .end_us = now_us() + ENDS_US};
+}
+
 void world_fault(struct world *world, const struct fault *fault)
 {
     int64_t at_us = now_us(), end_us = at_us + fault->for_us;
@@ -145,6 +159,7 @@ void world_fault(struct world *world, const struct fault *fault)
     case FAULT_DAEMON_TERM: daemon_term(&world->daemon[fault->daemon], at_us); break;
     case FAULT_CLIENT_STOP: process_stop(&world->client[fault->client], end_us); break;
     case FAULT_CLIENT_KILL: client_kill(world, fault->client, at_us); break;
+    case FAULT_BREAK: breaker_start(world, fault); break;
     default: break;
     }
 }
@@ -230,7 +245,8 @@ bool world_tick(struct world *world)
     bool masters = group_tick(world, world->master, MASTERS, "redis-server", at_us, world_start_master);
     bool daemons = group_tick(world, world->daemon, DAEMONS, "redlockd", at_us, world_start_daemon);
     bool clients = group_tick(world, world->client, CLIENTS, "client", at_us, world_start_client);
-    bool others = group_tick(world, &world->proxy, 1, "proxy", at_us, NULL) &&
+    bool others = group_tick(world, &world->breaker, 1, "the operator", at_us, NULL) &&
+                  group_tick(world, &world->proxy, 1, "proxy", at_us, NULL) &&
                   group_tick(world, &world->counter, 1, "the counter's redis-server", at_us, NULL);
     return masters && daemons && clients && others;
 }

@@ -33,11 +33,15 @@ uint32_t history_length(const struct history *history)
 static const char *kind_word(unsigned kind)
 {
     static const char *const words[] = {
-        [RECORD_NONE] = "?",        [RECORD_ASK] = "asks",      [RECORD_GRANT] = "granted",
-        [RECORD_UNTIL] = "until",   [RECORD_END] = "gives up",  [RECORD_REFUSED] = "refused",
-        [RECORD_LOST] = "lost",     [RECORD_READ] = "reads",    [RECORD_WRITE] = "writes",
-        [RECORD_WRITTEN] = "wrote", [RECORD_FENCED] = "fenced", [RECORD_KILL] = "is killed",
-        [RECORD_FAULT] = "fault",   [RECORD_CALM] = "calm",     [RECORD_WRONG] = "WRONG",
+        [RECORD_NONE] = "?",           [RECORD_ASK] = "asks",
+        [RECORD_GRANT] = "granted",    [RECORD_UNTIL] = "until",
+        [RECORD_END] = "gives up",     [RECORD_REFUSED] = "refused",
+        [RECORD_LOST] = "lost",        [RECORD_READ] = "reads",
+        [RECORD_WRITE] = "writes",     [RECORD_WRITTEN] = "wrote",
+        [RECORD_FENCED] = "fenced",    [RECORD_KILL] = "is killed",
+        [RECORD_FAULT] = "fault",      [RECORD_CALM] = "calm",
+        [RECORD_WRONG] = "WRONG",      [RECORD_BREAK] = "BREAK is sent",
+        [RECORD_BROKEN] = "BREAK did",
     };
     return kind < sizeof words / sizeof words[0] ? words[kind] : "?";
 }
@@ -63,6 +67,10 @@ void record_print(FILE *out, const struct record *record, int64_t start_us)
     if (record->ask > 0) {
         names_print(out, record->names);
         fprintf(out, " lock %-7u daemon %u ", record->ask, record->daemon);
+    }
+    if (kind == RECORD_BREAK || kind == RECORD_BROKEN) {
+        names_print(out, record->names);
+        fputc(' ', out);
     }
     fprintf(out, "%s", kind_word(kind));
     if (kind == RECORD_GRANT)

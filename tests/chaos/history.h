@@ -20,14 +20,21 @@ enum {
     FIRST_SLOT = PLAIN_NAMES + PAGES + ACCOUNTS,
     CHAOS_NAMES = FIRST_SLOT + SLOTS,
     RECORD_TEXT = 28,
-    RECORDS = 8 << 20
+    RECORDS = 8 << 20,
+    /* A BREAK's old holder is handed on from its redlockd's memory no later than this after the BREAK was answered. */
+    BREAK_AFTER_US = 250000
 };
+
+/* What a BREAK did: it deleted the key on all masters, on some or nobody knows, or on none. */
+#define BROKEN_ALL  "all"
+#define BROKEN_SOME "some"
+#define BROKEN_NONE "none"
 
 #define ROLLING_RESTART "rolling restart" /* how the text of such a RECORD_FAULT begins */
 
 enum record_kind {
     RECORD_NONE,
-    RECORD_ASK,     /* LOCK or RESUME is about to be sent; number: wait in ms */
+    RECORD_ASK,     /* LOCK or RESUME is about to be sent; number: wait in ms, or the lock that is resumed */
     RECORD_GRANT,   /* +LOCKED was read; number: fence */
     RECORD_UNTIL,   /* a later deadline was read */
     RECORD_END,     /* the release is about to be sent; text: how */
@@ -38,6 +45,8 @@ enum record_kind {
     RECORD_WRITTEN, /* the write was accepted */
     RECORD_FENCED,  /* the read or the write was refused: a higher fence had been there */
     RECORD_KILL,    /* this client is about to be killed */
+    RECORD_BREAK,   /* BREAK is about to be sent */
+    RECORD_BROKEN,  /* it was answered, or can have no effect any more; text: BROKEN_ALL, ... */
     RECORD_FAULT,   /* a fault begins; text: which */
     RECORD_CALM,    /* no more faults from here on */
     RECORD_WRONG,   /* a promise was seen broken; text: which */

@@ -181,17 +181,20 @@ static void table_print(const struct world *world, const struct verdict *verdict
     printf("  %-14s %7u ", "faults", faults);
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         printf("%s %s %u", i ? "," : "", fault_name((enum fault_kind)i), world->faults[i]);
+    printf("\n  %-14s %7u", "broken", verdict->broken);
     printf("\n  %-14s %7u  refused by their fence %u\n", "increments", written, verdict->fenced);
     printf("  %-14s %7" PRId64 "  ms\n", "longest wait", verdict->max_wait_us / 1000);
     printf("  %-14s %7u\n", "overlaps", verdict->violations[VIOLATION_OVERLAP]);
     printf("  %-14s %7u\n", "lost updates", lost);
-    printf("  %-14s %7u  fences %u, tokens %u, starved %u, lost %u, seen by clients %u\n", "other wrongs",
+    printf("  %-14s %7u  fences %u, tokens %u, starved %u, lost %u, renewed though broken %u, seen by "
+           "clients %u\n",
+           "other wrongs",
            verdict->violations[VIOLATION_FENCE] + verdict->violations[VIOLATION_TOKEN] +
                verdict->violations[VIOLATION_STARVED] + verdict->violations[VIOLATION_LOST] +
-               verdict->violations[VIOLATION_SEEN],
+               verdict->violations[VIOLATION_BROKEN] + verdict->violations[VIOLATION_SEEN],
            verdict->violations[VIOLATION_FENCE], verdict->violations[VIOLATION_TOKEN],
            verdict->violations[VIOLATION_STARVED], verdict->violations[VIOLATION_LOST],
-           verdict->violations[VIOLATION_SEEN]);
+           verdict->violations[VIOLATION_BROKEN], verdict->violations[VIOLATION_SEEN]);
 }
 
 static void keep(const struct options *options, const struct world *world, const struct history *history,

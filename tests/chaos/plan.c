@@ -102,6 +102,8 @@ static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsi
         fault->for_us = 1000000;
     fault->value = fault->kind == FAULT_THROTTLE ? 200 + pick(seed, number, WHAT_VALUE, 20000)
                                                  : pick_us(seed, number, WHAT_VALUE, 0, 11);
+    if (fault->kind == FAULT_BREAK)
+        fault->value = pick(seed, number, WHAT_VALUE, CHAOS_NAMES);
 }
 
 unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,

@@ -24,7 +24,8 @@ enum { MASTERS = 5, ALL_DAEMONS = 255, FAULTS_PLANNED = 1 << 14 };
     X(DAEMON_KILL, "daemon-kill", 3)                                                             \
     X(DAEMON_TERM, "daemon-term", 1)                                                             \
     X(CLIENT_STOP, "client-stop", 14)                                                            \
-    X(CLIENT_KILL, "client-kill", 10)
+    X(CLIENT_KILL, "client-kill", 10)                                                            \
+    X(BREAK, "break", 10) /* an operator breaks the lock of a name */
 
 enum fault_kind {
 #define FAULT_ENUM(id, name, weight) FAULT_##id,
@@ -36,7 +37,8 @@ enum fault_kind {
 struct fault {
     int64_t at_us; /* from the start */
     int64_t for_us;
-    int64_t value; /* DELAY, ORPHAN: µs; THROTTLE: bytes/s; MAJORITY_KILL: modulo 3, how many more than 3 */
+    int64_t value; /* DELAY, ORPHAN: µs; THROTTLE: bytes/s; MAJORITY_KILL: modulo 3, how many more than 3;
+                    * BREAK: the name */
     enum fault_kind kind;
     unsigned master; /* links, masters */
     unsigned daemon; /* links, daemons; links: or ALL_DAEMONS */

@@ -56,6 +56,7 @@ static bool keys_go(const struct world *world)
 bool world_settle(struct world *world)
 {
     atomic_store(&world->shared->stop, true);
+    process_end(&world->breaker);
     bool well = group_leaves(world->client, CLIENTS, "clients", LEAVE_US);
     well = keys_go(world) && well;
     for (unsigned i = 0; i < DAEMONS; i++)
@@ -108,6 +109,7 @@ void world_end(struct world *world)
         process_end(&world->client[i]);
     for (unsigned i = 0; i < DAEMONS; i++)
         process_end(&world->daemon[i]);
+    process_end(&world->breaker);
     process_end(&world->proxy);
     for (unsigned i = 0; i < MASTERS; i++)
         process_end(&world->master[i]);

@@ -12,6 +12,9 @@ enum { HEALED_US = 6000000 };
 /* More than clients: one that lets its leases run out may believe in several. */
 enum { BELIEVERS = 128 };
 
+/* Longer than any lock that is not renewed lives, and a margin for clocks. */
+enum { BROKEN_OVER_US = 2100000, KILLED_US = 3000000 };
+
 /* A LOCK or RESUME, from the sending of its line. */
 struct attempt {
     int64_t asked_us, granted_us;
@@ -20,8 +23,16 @@ struct attempt {
     uint64_t fence;
     uint32_t who, names;
     bool shared, granted, ended, believed, resume;
+    int64_t first_us;   /* when it, or the lock that it resumed, was asked for */
+    int64_t broken_us;  /* a BREAK has deleted its key on all masters by then; 0: none did */
     int64_t renewed_us; /* when a later deadline was told first; 0: never */
     char token[RECORD_TEXT];
+};
+
+/* A BREAK: locks of the name that were asked for before until_us may have been taken, since from_us. */
+struct breaking {
+    int64_t from_us, until_us;
+    uint32_t names;
 };
 
 struct believers {
@@ -39,6 +50,9 @@ struct court {
     uint32_t fence[2][CHAOS_NAMES]; /* the believed grant of the highest fence: writers', readers' */
     int64_t freed_us[CHAOS_NAMES];
     uint32_t freed_by[CHAOS_NAMES];
+    struct breaking *breaking;
+    uint32_t breakings;
+    int64_t killed_us; /* when masters were killed last */
     int64_t calm_us, end_us;
     int64_t restart_us;          /* when a rolling restart killed a master last */
     bool served[2][CHAOS_NAMES]; /* writers, readers */
@@ -83,6 +97,18 @@ static bool is_believed(const struct attempt *attempt, int64_t at_us)
     return attempt->believed && !attempt->ended && attempt->until_us > at_us;
 }
 
+/* Its holder may have been told nothing of a BREAK yet: only its fence counts. */
+static bool is_doubtful(const struct court *court, const struct attempt *attempt, int64_t at_us)
+{
+    for (uint32_t i = 0; i < court->breakings; i++) {
+        const struct breaking *breaking = &court->breaking[i];
+        if ((breaking->names & attempt->names) != 0 && breaking->from_us <= at_us &&
+            attempt->first_us < breaking->until_us)
+            return true;
+    }
+    return false;
+}
+
 static bool has_name(const struct attempt *attempt, unsigned name)
 {
     return attempt->names & 1u << name;
@@ -120,7 +146,8 @@ static void believers_join(struct court *court, unsigned name, uint32_t ask, int
         const struct attempt *was = &court->attempt[other];
         there |= other == ask;
         beside |= other != ask && was->shared;
-        if (other != ask && !(was->shared && attempt->shared))
+        bool doubtful = is_doubtful(court, was, at_us) || is_doubtful(court, attempt, at_us);
+        if (other != ask && !(was->shared && attempt->shared) && !doubtful)
             violate(court, VIOLATION_OVERLAP, at_us, other, ask,
                     "n%u: %slock %" PRIu32 " (client %" PRIu32
                     ") is held for %.3f ms more while %slock %" PRIu32 " (client %" PRIu32 ") is granted",
@@ -150,6 +177,8 @@ static void fence_compare(struct court *court, unsigned name, uint32_t ask, int6
 {
     const struct attempt *attempt = &court->attempt[ask];
     uint32_t *highest = &court->fence[attempt->shared][name];
+    if (is_doubtful(court, attempt, at_us))
+        return;
     fence_follows(court, name, court->fence[0][name], ask, at_us);
     if (!attempt->shared)
         fence_follows(court, name, court->fence[1][name], ask, at_us);
@@ -245,6 +274,45 @@ static void names_count(unsigned count[CHAOS_NAMES], uint32_t names)
         count[name] += names >> name & 1u;
 }
 
+/* Whoever held the name alone all the while was its holder. A master that is killed may have a key set again. */
+static void see_broken(struct court *court, const struct record *record)
+{
+    unsigned name = (unsigned)__builtin_ctz(record->names);
+    struct believers *list = &court->believers[name];
+    int64_t from_us = 0;
+    for (uint32_t i = 0; i < court->breakings; i++)
+        if (court->breaking[i].from_us <= record->at_us && (court->breaking[i].names & record->names) != 0)
+            from_us = court->breaking[i].from_us;
+    believers_prune(court, list, record->at_us);
+    if (strncmp(record->text, BROKEN_ALL, strlen(BROKEN_ALL)) != 0)
+        return;
+    for (unsigned i = 0; i < list->count; i++) {
+        struct attempt *attempt = &court->attempt[list->ask[i]];
+        if (attempt->shared || attempt->granted_us >= from_us)
+            continue;
+        attempt->broken_us = record->at_us;
+        court->verdict->broken++;
+    }
+}
+
+static void see_renewed(struct court *court, const struct record *record)
+{
+    const struct attempt *attempt = &court->attempt[record->ask];
+    if (attempt->broken_us != 0 && !attempt->ended &&
+        (court->killed_us == 0 || court->killed_us < attempt->broken_us - KILLED_US) &&
+        record->until_us > attempt->broken_us + BROKEN_OVER_US)
+        violate(court, VIOLATION_BROKEN, record->at_us, record->ask, 0,
+                "lock %" PRIu32 " (client %" PRIu32 ") was renewed after a BREAK had deleted its key",
+                record->ask, attempt->who);
+}
+
+/* Whether the fault kills masters. */
+static bool kills_masters(const char *text)
+{
+    return strncmp(text, "master-kill", 11) == 0 || strncmp(text, "majority-kill", 13) == 0 ||
+           strncmp(text, "rolling", 7) == 0;
+}
+
 static void see(struct court *court, const struct record *record)
 {
     struct verdict *verdict = court->verdict;
@@ -256,12 +324,16 @@ static void see(struct court *court, const struct record *record)
                                     .names = record->names,
                                     .who = record->who,
                                     .shared = record->shared,
+                                    .first_us = record->at_us,
                                     .resume = record->text[0] != '\0'};
+        if (attempt->resume && record->number != 0 && record->number < court->attempts)
+            attempt->first_us = court->attempt[record->number].first_us;
         break;
     case RECORD_GRANT: see_grant(court, record); break;
     case RECORD_UNTIL:
         if (attempt->renewed_us == 0)
             attempt->renewed_us = record->at_us;
+        see_renewed(court, record);
         hold_begins(court, record->ask, record->at_us, record->until_us);
         /* Where locks must be kept, some are held for longer than the time without faults. */
         for (unsigned name = 0; verdict->keeps && name < CHAOS_NAMES; name++)
@@ -279,7 +351,10 @@ static void see(struct court *court, const struct record *record)
             hold_ends(court, record->ask, record->at_us);
         }
         break;
+    case RECORD_BROKEN: see_broken(court, record); break;
     case RECORD_FAULT:
+        if (kills_masters(record->text))
+            court->killed_us = record->at_us;
         if (strncmp(record->text, ROLLING_RESTART, strlen(ROLLING_RESTART)) == 0)
             court->restart_us = record->at_us;
         break;
@@ -337,7 +412,8 @@ static void fences_below(struct court *court, const uint32_t highest[CHAOS_NAMES
     const struct attempt *later = &court->attempt[ask];
     for (unsigned name = 0; name < CHAOS_NAMES; name++) {
         uint32_t before = highest[name];
-        if (!has_name(later, name) || before == 0 || court->attempt[before].fence < later->fence)
+        if (!has_name(later, name) || before == 0 || court->attempt[before].fence < later->fence ||
+            is_doubtful(court, later, later->granted_us))
             continue;
         violate(court, VIOLATION_FENCE, later->granted_us, before, ask,
                 "n%u: lock %" PRIu32 " was asked for after lock %" PRIu32 " was granted, fence %" PRIu64
@@ -411,6 +487,26 @@ static int order_time(const void *a, const void *b)
     return order != 0 ? order : (two->kind == RECORD_END) - (one->kind == RECORD_END);
 }
 
+/* One BREAK at a time; if none of its effects is recorded, it may be under way at the end. */
+static void breakings_find(struct court *court, const struct history *history, uint32_t count)
+{
+    court->breaking = calloc((size_t)count + 1, sizeof *court->breaking);
+    if (court->breaking == NULL)
+        abort();
+    for (uint32_t i = 0; i < count; i++) {
+        const struct record *record = &history->record[i];
+        unsigned kind = atomic_load(&record->kind);
+        struct breaking *last = &court->breaking[court->breakings == 0 ? 0 : court->breakings - 1];
+        if (kind == RECORD_BREAK)
+            court->breaking[court->breakings++] =
+                (struct breaking){.from_us = record->at_us, .until_us = INT64_MAX, .names = record->names};
+        else if (kind == RECORD_BROKEN && strncmp(record->text, BROKEN_NONE, strlen(BROKEN_NONE)) == 0)
+            last->names = 0;
+        else if (kind == RECORD_BROKEN)
+            last->until_us = record->at_us + BREAK_AFTER_US;
+    }
+}
+
 void verdict_find(struct verdict *verdict, struct history *history)
 {
     uint32_t count = history_length(history);
@@ -424,6 +520,7 @@ void verdict_find(struct verdict *verdict, struct history *history)
     court.dead = calloc(court.clients, sizeof *court.dead);
     if (court.attempt == NULL || court.dead == NULL)
         abort();
+    breakings_find(&court, history, count);
     for (uint32_t i = 0; i < count; i++)
         see(&court, &history->record[i]);
     grants_compare(&court);
@@ -431,6 +528,7 @@ void verdict_find(struct verdict *verdict, struct history *history)
         starved_find(&court);
     free(court.attempt);
     free(court.dead);
+    free(court.breaking);
 }
 
 bool verdict_clean(const struct verdict *verdict)

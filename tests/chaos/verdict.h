@@ -13,6 +13,7 @@ enum violation_kind {
     VIOLATION_TOKEN,   /* two grants had one token */
     VIOLATION_STARVED, /* after all was healed a name was not granted to anybody any more */
     VIOLATION_LOST,    /* a held lock was lost, though masters were only restarted, one after the other */
+    VIOLATION_BROKEN,  /* a lock was renewed after a BREAK had deleted its key */
     VIOLATION_SEEN,    /* a RECORD_WRONG */
     VIOLATION_KINDS
 };
@@ -35,7 +36,8 @@ struct tally {
 };
 
 struct verdict {
-    bool keeps; /* (in) held locks must not be lost */
+    bool keeps;      /* (in) held locks must not be lost */
+    unsigned broken; /* locks that a BREAK took from their holders */
     unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
     unsigned shared, beside, lists,
         slots; /* grants to readers, beside a reader at that time, of lists, of slots */

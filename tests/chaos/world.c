@@ -139,7 +139,7 @@ static bool daemon_configure(struct world *world, unsigned daemon)
     fprintf(file,
             "listen:\n  - 127.0.0.1:%u\n  - unix:%s\nmax_ttl: 2s\ndefault_ttl: 1s\nmin_ttl: 200ms\n"
             "node_timeout: 50ms\nretry_min: 10ms\nretry_max: 100ms\nrestart_guard: on\ndrain_timeout: "
-            "1s\nnodes:\n",
+            "1s\nallow_break: yes\nnodes:\n",
             shared->daemon_port[daemon], shared->daemon_path[daemon]);
     for (unsigned i = 0; i < MASTERS; i++)
         fprintf(file, "  - {url: \"redis://127.0.0.1:%u\", name: master%u}\n",

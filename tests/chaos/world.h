@@ -5,6 +5,7 @@
  *             +-- proxy                between daemons and masters
  *             +-- redlockd x 3
  *             +-- clients x 28
+ *             +-- operator             breaks a lock now and then
  *             +-- broom                removes the folder when all of the above is gone
  *
  * All but the broom die with their parent, however it ends. */
@@ -45,7 +46,7 @@ struct world {
     int orders; /* to the proxy */
     int broom;  /* its closing starts the broom */
     pid_t broom_pid;
-    struct process master[MASTERS], counter, proxy, daemon[DAEMONS], client[CLIENTS];
+    struct process master[MASTERS], counter, proxy, breaker, daemon[DAEMONS], client[CLIENTS];
     unsigned rolling_left, rolling_next; /* how many masters are still to be restarted, and which is next */
     int64_t rolling_us;                  /* when the next one is to be killed */
     uint32_t who[CLIENTS], whos;
