@@ -13,6 +13,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/resume.h"
+#include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/slots.h"
@@ -24,11 +25,17 @@ static struct reply *reply_to(struct coordinator *c, const struct coordinator_ev
     return action_reply(c, event->session, event->request, code, &event->what.name);
 }
 
+/* Returns this daemon's lease of the name if the request shows its token, even if its time is over; else NULL. */
+static struct lease *recorded_lease(const struct coordinator *c, const struct request *what)
+{
+    const struct resource *resource = resource_find(c, &what->name);
+    return resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+}
+
 /* Returns this daemon's valid lease of the name if the request shows its token; else NULL. */
 static struct lease *known_lease(const struct coordinator *c, const struct request *what)
 {
-    const struct resource *resource = resource_find(c, &what->name);
-    struct lease *lease = resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+    struct lease *lease = recorded_lease(c, what);
     return lease != NULL && c->now_ms < lease->until_ms ? lease : NULL;
 }
 
@@ -37,8 +44,7 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
  * run yet. */
 static enum text why_over(const struct coordinator *c, const struct request *what)
 {
-    const struct resource *resource = resource_find(c, &what->name);
-    const struct lease *lease = resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+    const struct lease *lease = recorded_lease(c, what);
     /* The masters' clocks may not have gone on while this daemon believed that it stood still. */
     if (lease == NULL)
         return ended_has(&c->ended, &what->token, c->now_ms - stall_lately_ms(c)) ? TEXT_MAX_OVER : TEXT_NONE;
@@ -202,7 +208,7 @@ static struct resource *resource_of_slot(struct coordinator *c, const struct req
 static void unlock_by_token(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
-    struct lease *lease = known_lease(c, what);
+    struct lease *lease = known_lease(c, what), *over = lease == NULL ? recorded_lease(c, what) : NULL;
     if (lease != NULL) {
         if (lease_is_bound(lease))
             action_notice(c, NOTICE_LOST, lease)->reason = LOST_RELEASED;
@@ -229,6 +235,10 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         order.resource = NULL; /* another token holds the name: its waiters need not wait for this release */
     release_begin(c, &order);
     intern_name_back(&c->intern, order.name);
+    if (over != NULL && !lease_is_bound(over)) { /* an EXTEND under way would set the key again behind the release */
+        rounds_end_extends(c, over);
+        lease_lost(c, over, LOST_EXPIRED);
+    }
 }
 
 /* The lease that the request is about: by its token, or of its session. Of several slots it is the latest that the

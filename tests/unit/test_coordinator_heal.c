@@ -228,6 +228,28 @@ START_TEST(one_that_never_had_the_key_gets_it)
 }
 END_TEST
 
+/* The lease of no session is over, but an EXTEND on its way could still go on with it. */
+START_TEST(no_heal_behind_a_release_by_token)
+{
+    start(3);
+    ask(1, "LOCK job hold=lease ttl=10s");
+    vote("0-1", "SET YES, ZADD YES");
+    vote("2", "SET OOM, ZADD YES");
+    forget();
+    at(10890);
+    ask(2, "EXTEND job token=T1 ttl=10s");
+    vote("0", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    at_without_work(10897);
+    ask(3, "UNLOCK job token=T1");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 RELEASE job T1 WAKE");
+    vote("1", "EXTEND 10000");
+    EXPECT("s2 #2 -NOTHELD job*");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s3 #3 +UNLOCKED job*");
+}
+END_TEST
+
 START_TEST(no_heal_without_a_quorum)
 {
     start(5);
@@ -387,6 +409,7 @@ int main(void)
                                   what_ran_out_is_set_again,
                                   what_was_set_within_a_stall_is_not_over_so_soon,
                                   one_that_never_had_the_key_gets_it,
+                                  no_heal_behind_a_release_by_token,
                                   no_heal_without_a_quorum,
                                   a_master_that_forgot_is_no_witness_that_it_is_gone,
                                   max_ends_a_heal_too,
