@@ -235,10 +235,23 @@ void acquire_set(struct coordinator *c, struct resource *resource)
         hand_asked(c, resource, round);
 }
 
+/* The driver holds back requests, and so the first attempt of each. Those that follow must not take all places, or the
+ * peer's own UNLOCK would find none. */
+static bool acquire_is_held_back(const struct coordinator *c, const struct wait *wait)
+{
+    return coordinator_admits(c, wait->session->peer, VERB_LOCK) != ADMISSION_NOW &&
+           !mutant(MUTANT_PEER_UNLIMITED);
+}
+
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
     const struct wait *wait = resource->queue->head;
     assert(resource->queue->round == NULL && wait != NULL);
+    if (wait->tried && acquire_is_held_back(c, wait)) {
+        int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms + pause_ms);
+        return;
+    }
     resource->queue->asked = resource->queue->tail->id;
     resource->queue->asked_alone = !wait->shared;
     names_asked(resource);

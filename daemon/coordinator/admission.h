@@ -8,7 +8,8 @@
  *            \--> fewer than Q masters have a place? --> held back until there is one
  *             \-> EVENT_REQUEST
  *
- * Only requests are held back, by the driver (coordinator_admits()). Renewals and releases that the coordinator
+ * Requests are held back by the driver (coordinator_admits()), and further attempts of a LOCK that waits by the
+ * coordinator, which pauses once more. Renewals and releases that the coordinator
  * begins by itself go out at once, and take places. Nothing is reordered: what a name has sent to a master stays
  * in its order, a release behind its SET.
  *

@@ -179,24 +179,26 @@ static void release_look(struct coordinator *c, struct release *release, bool la
 
 /* ---- the life of a release ---- */
 
+static void describe(struct release *release, const struct release_order *order)
+{
+    release->token = *order->token;
+    release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
+    if (release->sets_back)
+        release->to = *order->back;
+    release->has_other = order->other != NULL;
+    if (release->has_other)
+        release->other = *order->other;
+    release->has_third = order->third != NULL;
+    if (release->has_third)
+        release->third = *order->third;
+}
+
 /* Without a free slot the command still goes out, but nobody records its answers. */
 static void release_uncounted(struct coordinator *c, const struct release_order *order)
 {
-    struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
-    if (order->back != NULL) {
-        command.verb = COMMAND_MOVE;
-        command.to = *order->back;
-    }
-    if (order->other != NULL) {
-        command.has_other = true;
-        command.other = *order->other;
-    }
-    if (order->third != NULL) {
-        command.has_third = true;
-        command.third = *order->third;
-    }
-    name_copy(&command.name, order->name);
-    action_send(c, c->releasers, &command);
+    struct release release = {.name = order->name, .wakes = order->wakes && order->name->more == 0};
+    describe(&release, order);
+    release_send(c, &release, c->releasers);
     if (order->request != 0)
         action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit = LIMIT_MAX_ROUNDS;
     if (order->resource != NULL)
@@ -227,17 +229,8 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     }
     release->item.kind = ITEM_RELEASE;
     release->name = intern_name_again(&c->intern, order->name);
-    release->token = *order->token;
-    release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
-    if (release->sets_back)
-        release->to = *order->back;
+    describe(release, order);
     c->setting_back += release->sets_back;
-    release->has_other = order->other != NULL;
-    if (release->has_other)
-        release->other = *order->other;
-    release->has_third = order->third != NULL;
-    if (release->has_third)
-        release->third = *order->third;
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;

@@ -187,7 +187,10 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
         reply->depth = lease->hold.depth;
         return;
     }
-    hand_give_back(c, lease, event->session, event->request, true);
+    if (event->what.has_lost) /* what was lost is not handed on */
+        lease_give_back(c, lease, event->session, event->request, true);
+    else
+        hand_give_back(c, lease, event->session, event->request, true);
 }
 
 /* The resource of the slot whose token is shown. It is made where requests wait for a slot, so that they hear of the
@@ -235,7 +238,8 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         order.resource = NULL; /* another token holds the name: its waiters need not wait for this release */
     release_begin(c, &order);
     intern_name_back(&c->intern, order.name);
-    if (over != NULL && !lease_is_bound(over)) { /* an EXTEND under way would set the key again behind the release */
+    if (over != NULL &&
+        !lease_is_bound(over)) { /* an EXTEND under way would set the key again behind the release */
         rounds_end_extends(c, over);
         lease_lost(c, over, LOST_EXPIRED);
     }

@@ -150,22 +150,34 @@ void round_decided(struct coordinator *c, struct round *round)
 
 /* A grant of that master is voided even in a round that waits for nothing from it: the fence has to be
  * asked for there, and the master may come back without its memory. */
+static void round_loses(struct coordinator *c, struct round *round, masters_t masters)
+{
+    masters &= round_unheard(round) | round->tally.granted;
+    if (masters == 0)
+        return;
+    round->tally.failed |= round_silent(round) & masters;
+    round->voided |= masters;
+    round->fence.pending = masters_without(round->fence.pending, masters);
+    round->fence.reading = masters_without(round->fence.reading, masters);
+    round->split.getting = masters_without(round->split.getting, masters);
+    in_flight_make_stale(&c->rounds_pending, &round->in_flight);
+}
+
 void rounds_lost(struct coordinator *c, unsigned master)
 {
-    masters_t bit = masters_bit(master);
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next)
+        round_loses(c, IN_FLIGHT_OWNER(round, in_flight), masters_bit(master));
+}
+
+void rounds_lose_grants(struct coordinator *c, masters_t masters)
+{
     for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
          in_flight = in_flight->next) {
         struct round *round = IN_FLIGHT_OWNER(round, in_flight);
-        masters_t lost = round_unheard(round) | round->tally.granted;
-        if (!(lost & bit))
-            continue;
-        if (round_silent(round) & bit)
-            round->tally.failed |= bit;
-        round->voided |= bit;
-        round->fence.pending = masters_without(round->fence.pending, bit);
-        round->fence.reading = masters_without(round->fence.reading, bit);
-        round->split.getting = masters_without(round->split.getting, bit);
-        in_flight_make_stale(&c->rounds_pending, in_flight);
+        if (round->purpose == ROUND_ACQUIRE || round->purpose == ROUND_RESUME ||
+            round->purpose == ROUND_RESERVE)
+            round_loses(c, round, masters);
     }
 }
 

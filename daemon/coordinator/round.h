@@ -42,6 +42,8 @@ void round_decided(struct coordinator *c, struct round *round);
 /* A master's connection is gone, or its memory is doubted: what it granted, or was still to answer, counts no
  * more in any round. These rounds become stale, and votes_look_stale() decides them in later steps. */
 void rounds_lost(struct coordinator *c, unsigned master);
+/* The same for grants alone: locks, RESUMEs and reserves of fences. */
+void rounds_lose_grants(struct coordinator *c, masters_t masters);
 /* Has the rounds looked at again that waited for a trial, or for masters to be probed. */
 void rounds_look_again(struct coordinator *c);
 

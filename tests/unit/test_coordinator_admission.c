@@ -75,6 +75,31 @@ START_TEST(a_wait_takes_no_place)
 }
 END_TEST
 
+/* Further attempts take no more places than the requests of a peer may, whose UNLOCK is next. */
+START_TEST(those_that_poll_leave_room)
+{
+    enum { NAMES = SHARE + 5 };
+    begin();
+    trace_peer.number = FLOODER;
+    char line[64];
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(line, sizeof line, "LOCK job%u wait=10s", i);
+        ask(2 + i, line);
+    }
+    for (unsigned i = 0; i < NAMES; i++)
+        vote("0-2", "SET NO, ZADD YES");
+    for (unsigned i = 0; i < NAMES; i++)
+        vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
+    forget();
+    for (unsigned i = 0; i < 200; i++) {
+        at(now + 1);
+        ck_assert_uint_le(unanswered(0), 2 * SHARE); /* SET and ZADD, or RELEASE and ENQUEUE */
+    }
+    ck_assert_uint_gt(unanswered(0), 0);
+    forget();
+}
+END_TEST
+
 static void fill(void)
 {
     for (unsigned i = 0; i < ALL / SHARE + 1; i++)
@@ -180,11 +205,12 @@ END_TEST
 
 int main(void)
 {
-    return trace_run("admission",
-                     (const TTest *const[]){
-                         a_peer_has_a_quarter_of_the_places, what_a_peer_is_charged_for_ends_with_each_answer,
-                         a_wait_takes_no_place, nobody_goes_on_while_fewer_than_a_quorum_have_room,
-                         slow_masters_hold_nobody_back, silent_masters_in_quarantine_hold_nobody_back,
-                         a_lost_master_has_all_its_places_again, a_drain_refuses_new_locks_at_once,
-                         renewals_leave_room, NULL});
+    return trace_run(
+        "admission",
+        (const TTest *const[]){a_peer_has_a_quarter_of_the_places,
+                               what_a_peer_is_charged_for_ends_with_each_answer, a_wait_takes_no_place,
+                               those_that_poll_leave_room, nobody_goes_on_while_fewer_than_a_quorum_have_room,
+                               slow_masters_hold_nobody_back, silent_masters_in_quarantine_hold_nobody_back,
+                               a_lost_master_has_all_its_places_again, a_drain_refuses_new_locks_at_once,
+                               renewals_leave_room, NULL});
 }

@@ -345,6 +345,25 @@ START_TEST(no_grant_while_one_master_differs)
 }
 END_TEST
 
+/* What the masters that agree have answered, or will answer, still counts. */
+START_TEST(an_extend_under_way_counts_when_one_master_differs)
+{
+    start(3);
+    show_probes = true;
+    grant(1, "LOCK job ttl=30s");
+    at(2000);
+    ask(1, "EXTEND job token=T1 ttl=30s");
+    forget();
+    markers[1].group.max_ttl_ms = 30000;
+    vote("1", "TIME OK, PROBE OK");
+    vote("0", "TIME OK, PROBE OK, EXTEND 30000");
+    vote("2", "TIME OK, PROBE OK, EXTEND 30000");
+    work();
+    EXPECT("s1 !RENEWED job token=T1 *", "s1 #2 +EXTENDED job *");
+    forget();
+}
+END_TEST
+
 START_TEST(another_n_keeps_a_new_daemon_from_writing)
 {
     start_alone(3);
@@ -867,6 +886,7 @@ int main(void)
                                   after_a_max_ttl_nothing_is_renewed,
                                   another_max_ttl_on_two_masters_ends_all,
                                   no_grant_while_one_master_differs,
+                                  an_extend_under_way_counts_when_one_master_differs,
                                   rubbish_that_a_newcomer_replaced,
                                   the_key_of_a_later_version_ends_all,
                                   another_n_keeps_a_new_daemon_from_writing,

@@ -232,6 +232,18 @@ START_TEST(what_settles_is_not_handed_on)
 }
 END_TEST
 
+/* The holder may know that the masters forgot the key. */
+START_TEST(what_its_holder_lost_is_not_handed_on)
+{
+    held_and_reserved();
+    at(1010);
+    ask(2, "UNLOCK job lost=gone");
+    EXPECT("s2 !LOST job token=T3 reason=gone", "m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD job *",
+           "m0-2 ZADD job *");
+    forget();
+}
+END_TEST
+
 START_TEST(a_daemon_that_drains_hands_nothing_on)
 {
     held_and_reserved();
@@ -443,6 +455,7 @@ int main(void)
         what_waits_for_a_lease_is_not_handed_it,
         a_reset_hands_nothing_on,
         what_settles_is_not_handed_on,
+        what_its_holder_lost_is_not_handed_on,
         a_daemon_that_drains_hands_nothing_on,
         while_a_trial_is_open_nothing_is_handed_on,
         a_session_that_has_finished_is_handed_nothing,

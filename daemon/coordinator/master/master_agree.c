@@ -34,14 +34,14 @@ static bool stops(const struct coordinator *c)
 static void hold(struct coordinator *c, bool first)
 {
     c->voters = agree_voters(c);
+    if (first && !stops(c)) /* renewals go on, as long as masters agree */
+        rounds_lose_grants(c, c->releasers);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *other = &c->masters[i];
         if (!(c->releasers & masters_bit(i)))
             continue;
         if (stops(c))
             master_exclude(c, other, WHY_GROUP);
-        else if (first)
-            rounds_lost(c, i);
         if (other->state == MASTER_UP)
             master_say_why(other, WHY_GROUP);
         master_rearm(c, other);
