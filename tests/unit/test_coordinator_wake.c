@@ -390,6 +390,27 @@ START_TEST(a_master_that_became_a_replica)
 }
 END_TEST
 
+/* The daemon that wakes may have found no quorum either: each would wake the other as fast as the masters answer. */
+START_TEST(a_wake_shortens_no_pause_after_an_attempt_in_vain)
+{
+    start(3);
+    hears("0-2", "listens");
+    ask(1, "LOCK job wait=1h");
+    vote("1", "SET YES, ZADD YES");
+    vote("2", "SET NO, ZADD YES");
+    vote("0", "SET YES, ZADD NO, ZSCORE 9000000000000000"); /* a fence that no clock explains */
+    forget();
+    vote("0-1", "RELEASE HEARD:5");
+    vote("2", "RELEASE NO");
+    forget();
+    hears("0-1", "woke job");
+    work();
+    EXPECT_NOTHING();
+    at(now + config.retry_min_ms);
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {a_refused_head_joins_the_queue_and_sleeps,
@@ -410,6 +431,7 @@ int main(void)
                                   woken_where_it_found_no_quorum_it_asks_no_earlier,
                                   what_came_late_once_is_forgotten,
                                   a_release_seen_while_it_joins_lets_it_ask,
+                                  a_wake_shortens_no_pause_after_an_attempt_in_vain,
                                   woken_in_vain_it_passes_the_name_on,
                                   the_last_who_leaves_leaves_the_queue,
                                   who_leaves_after_a_wake_passes_the_name_on,
