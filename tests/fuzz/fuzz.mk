@@ -28,7 +28,7 @@ $(FUZZ_DIR)/obj/%.o: %.c Makefile tests/fuzz/fuzz.mk
 $(FUZZ_PROGS): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJ) $(FUZZ_HELP:%.c=$(FUZZ_DIR)/obj/%.o)
 	$(call quiet,LINK,$@)$(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_FLAGS) -o $@ $^ $(LIBS)
 
-fuzz: $(FUZZ_PROGS) ## T=60 [SEED=n]: hostile bytes against every parser and the coordinator, T seconds each
+fuzz: $(FUZZ_PROGS) $(REPLAY) ## T=60 [SEED=n]: hostile bytes against every parser and the coordinator, T seconds each
 	@SEED=$(or $(SEED),0) tests/fuzz/run.sh $(FUZZ_DIR) $(or $(T),60) $(FUZZ)
 
 -include $(REPLAY_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_PROGS:$(FUZZ_DIR)/%=$(FUZZ_DIR)/obj/tests/fuzz/%.d)

@@ -18,6 +18,7 @@ run_one() {
     *) args+=(-max_len=8000) ;;
     esac
     mkdir -p "$folder/corpus/$name"
+    "${folder%/*}/tests/fuzz/replay" --unpack "$name" "$folder/corpus/$name" || return 1
     "$folder/fuzz_$name" "${args[@]}" "$folder/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1
     local status=$?
     local runs coverage
