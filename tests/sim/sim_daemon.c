@@ -355,6 +355,7 @@ static void asked_undelivered(struct sim_world *w, uint32_t request)
     if (a->verb == VERB_RESUME) {
         w->oracle.tok[a->tok].undelivered = true;
         w->oracle.tok[a->from].moved = false;
+        w->oracle.tok[oracle_other(w, a->from)].moved = false;
     } else {
         w->oracle.tok[a->tok].given_up = true;
     }
