@@ -130,9 +130,8 @@ static masters_t scored_beyond(const struct coordinator *c, const struct round *
     return set;
 }
 
-static uint64_t highest_score(const struct coordinator *c, const struct round *round)
+static uint64_t highest_score(const struct round *round, masters_t scored)
 {
-    masters_t scored = masters_without(round->fence.scored, round->voided & scored_beyond(c, round));
     uint64_t highest = round->proposal;
     for (unsigned i = 0; i < MASTERS; i++)
         if ((scored & masters_bit(i)) && round->numbers[i] > highest)
@@ -140,9 +139,9 @@ static uint64_t highest_score(const struct coordinator *c, const struct round *r
     return highest;
 }
 
-static enum fence_outcome raise_write(struct coordinator *c, struct round *round)
+static enum fence_outcome raise_write(struct coordinator *c, struct round *round, masters_t scored)
 {
-    uint64_t highest = highest_score(c, round);
+    uint64_t highest = highest_score(round, scored);
     follow_score(c, highest);
     if (fence_is_beyond(highest + 1))
         return FENCE_BEYOND;
@@ -273,13 +272,15 @@ static enum fence_outcome look_fencing(struct coordinator *c, struct round *roun
  * of both kinds together are no quorum. */
 static enum fence_outcome look_scores(struct coordinator *c, struct round *round, masters_t known, bool late)
 {
-    masters_t beyond = known & scored_beyond(c, round), plain = masters_without(known, beyond);
+    masters_t wrong = scored_beyond(c, round); /* also on masters that grant no more */
+    masters_t beyond = known & wrong, plain = masters_without(known, beyond);
     unsigned needed = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum;
-    if (masters_count(plain) >= needed || masters_count(beyond) >= needed) {
-        if (masters_count(plain) >= needed)
-            round->voided |= beyond;
-        return raise_write(c, round);
+    if (masters_count(plain) >= needed) {
+        round->voided |= beyond;
+        return raise_write(c, round, masters_without(round->fence.scored, wrong));
     }
+    if (masters_count(beyond) >= needed)
+        return raise_write(c, round, round->fence.scored);
     ask_scores(c, round);
     masters_t more = masters_count(plain) >= masters_count(beyond) ? plain : beyond;
     masters_t coming = round->fence.pending | round->fence.reading;
