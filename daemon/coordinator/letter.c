@@ -217,8 +217,11 @@ void letter_came(struct coordinator *c, unsigned master, const struct name *name
     struct letter *letter = letter_new(c, resource);
     masters_t before = letter->from;
     bool anew = is_granted_since(c, resource, letter->doubted_ms);
-    bool first = (anew && c->now_ms > letter->first_ms) ||
-                 (!letter->news && c->now_ms >= letter->first_ms + SECOND_MS);
+    bool again =
+        anew && letter->news && c->now_ms >= letter->anew_ms + SECOND_MS && c->now_ms > letter->first_ms;
+    bool first = again || (!letter->news && (anew || c->now_ms >= letter->first_ms + SECOND_MS));
+    if (again)
+        letter->anew_ms = c->now_ms;
     if (first) {
         letter_second(c, letter, false);
         before = 0;

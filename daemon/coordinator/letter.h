@@ -5,7 +5,7 @@
  *     letters of N-Q+1 masters within a second ----> the lease is renewed at once: it is held, or gone
  *     of fewer: 20 ms after the first of them -----> the same
  *     later letters, at the end of that second ----> the same
- *     the first ones after a new grant ------------> as in a second of their own
+ *     the first ones after a new grant ------------> as in a second of their own, but once in each second
  *     while no lease is here, but an attempt is ---> the same, when it was granted
  *
  * A reader's attempt beside leases of other readers is not waited for: what was broken then shows at its next renewal.

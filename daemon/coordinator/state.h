@@ -248,6 +248,7 @@ struct letter {
     struct heap_item item; /* when its leases are asked, or looked at */
     uint64_t resource;     /* id */
     int64_t first_ms;      /* when this second of letters began */
+    int64_t anew_ms;       /* when one was last cut short by letters after a new grant */
     int64_t retry_ms;      /* not before, as they could not be asked */
     int64_t doubted_ms;    /* what Q masters said until then may be over */
     masters_t from;        /* masters that published a letter in this second */
