@@ -63,7 +63,8 @@ static void check_head(const struct coordinator *c, const struct resource *resou
                   resource->queue->head->deadline_ms <= c->now_ms;
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || awaits || bound || leaves || c->draining ||
-               resource->queue->item.place != 0 || names_use(resource) != NAMES_FREE);
+               resource->queue->item.place != 0 || resource->queue->look.place != 0 ||
+               names_use(resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);
     bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
@@ -389,6 +390,7 @@ void coordinator_check(const struct coordinator *c)
 {
     uint32_t asking = 0, releases = 0, setting_back = 0;
     heap_check(&c->deadlines);
+    heap_check(&c->looks);
     check_resources(c);
     check_lists(c);
     check_sessions(c);

@@ -82,7 +82,7 @@ static bool make_tables(struct coordinator *c)
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
                       c->sessions.slots + offsetof(struct session, hash), c->sessions.size) &&
-           heap_init(&c->deadlines, (uint32_t)items);
+           heap_init(&c->deadlines, (uint32_t)items) && heap_init(&c->looks, capacity(config->max_waiters));
 }
 
 struct coordinator *coordinator_new(const struct coordinator_config *config)
@@ -158,6 +158,7 @@ void coordinator_free(struct coordinator *c)
     table_free(&c->names);
     table_free(&c->session_keys);
     heap_free(&c->deadlines);
+    heap_free(&c->looks);
     free(c);
 }
 
@@ -256,6 +257,8 @@ static int64_t next_ms(const struct coordinator *c)
         c->releases_owed.stale != NULL)
         return c->now_ms;
     int64_t at_ms = heap_next_ms(&c->deadlines);
+    if (c->looks.count != 0)
+        at_ms = earlier_ms(at_ms, c->looks_ms);
     at_ms = earlier_ms(at_ms, timeout_ms(&c->rounds_pending));
     return earlier_ms(at_ms, timeout_ms(&c->releases_pending));
 }
@@ -284,9 +287,8 @@ static void lease_due(struct coordinator *c, struct lease *lease)
         extend_renew(c, lease);
 }
 
-static void list_due(struct coordinator *c, struct list *list)
+static void may_go_on(struct coordinator *c, struct resource *resource)
 {
-    struct resource *resource = names_timer(c, list);
     if (resource != NULL)
         resource_advance(c, resource);
 }
@@ -302,7 +304,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_MASTER: master_timer(c, OWNER(master, item)); break;
     case ITEM_DRAIN: drain_timer(c); break;
     case ITEM_TRIAL: trial_timer(c); break;
-    case ITEM_LIST: list_due(c, OWNER(list, item)); break;
+    case ITEM_LIST: may_go_on(c, names_timer(c, OWNER(list, item))); break;
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
     }
 }
@@ -320,6 +322,8 @@ static void handle_timer(struct coordinator *c)
         votes_timeout(c, c->rounds_pending.first);
     else if (timeout_ms(&c->releases_pending) == at_ms)
         release_timeout(c, c->releases_pending.first);
+    else if (c->looks.count != 0 && c->looks_ms == at_ms)
+        may_go_on(c, names_look(c));
     else
         item_due(c, heap_top(&c->deadlines));
 }

@@ -15,6 +15,9 @@
  * as many pass before it stands firm again: else it would hold up the others for nothing, again and again. */
 enum { PATIENCE = 16, PATIENCE_MAX = 16384, FIRM_MS = 1000 };
 
+/* Whoever looks at a name, or at one of a list, looks at all lists that have it, in one step. */
+enum { LISTS_OF_NAME = 64 };
+
 static uint16_t place_bit(const struct link *link)
 {
     return (uint16_t)(1u << (link - link->list->link));
@@ -22,15 +25,31 @@ static uint16_t place_bit(const struct link *link)
 
 /* ---- lists ---- */
 
+static void link_insert(struct link *link, struct link *prev)
+{
+    struct link **at = prev != NULL ? &prev->next : &link->resource->links;
+    link->prev = prev;
+    link->next = *at;
+    if (link->next != NULL)
+        link->next->prev = link;
+    *at = link;
+}
+
+/* A new list stands behind the name's first one, which may hold it. */
 static void names_link(struct list *list, struct resource *resource)
 {
     struct link *link = &list->link[list->count++];
     link->resource = resource;
     link->list = list;
-    link->next = resource->links;
-    if (link->next != NULL)
-        link->next->prev = link;
-    resource->links = link;
+    link_insert(link, resource->links);
+}
+
+static bool is_crowded(const struct resource *single)
+{
+    unsigned lists = 0;
+    for (const struct link *link = single->links; link != NULL; link = link->next)
+        lists++;
+    return lists >= LISTS_OF_NAME;
 }
 
 static void names_unlink(struct link *link)
@@ -77,7 +96,7 @@ bool names_join(struct coordinator *c, struct resource *resource)
     list->patience = PATIENCE;
     while (names_take(resource->name, &at, &name)) {
         struct resource *single = resource_find_or_make(c, &name);
-        if (single == NULL || single->queue->slots != NULL)
+        if (single == NULL || single->queue->slots != NULL || is_crowded(single))
             break;
         names_link(list, single);
     }
@@ -124,10 +143,13 @@ static bool stands_before(const struct resource *resource, uint64_t wait)
     return resource->queue->head != NULL && resource->queue->head->id < wait;
 }
 
-/* A list that waits keeps only the names that are in use, unless it stands firm. */
-static bool lets_pass(const struct link *link)
+/* A list that waits keeps only the names that are in use, unless it stands firm. Where several do, none keeps its free
+ * names from the others: else the first of them, which waits for a name that is held for long, would make the firmness
+ * of the others vain. */
+static bool lets_pass(const struct link *link, const struct list *other)
 {
-    return !link->list->firm && !(link->list->refused & place_bit(link));
+    bool firm = link->list->firm && (other == NULL || !other->firm);
+    return !firm && !(link->list->refused & place_bit(link));
 }
 
 /* A reader may hold the name several times, and some of these holds may not be bound to the session. */
@@ -144,16 +166,14 @@ static bool holds(const struct session *session, const struct resource *resource
     return hold != NULL;
 }
 
-/* Whether the session holds one of the list's names, by itself or in another list: then the list waits for it. */
+/* Whether the session holds one of the list's names, by itself or in another list: then the list waits for it. The list
+ * that has a name stands first among its lists. */
 static bool holds_one(const struct session *session, const struct list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct resource *single = list->link[i].resource;
-        if (holds(session, single))
+        if (holds(session, single) || holds(session, single->links->list->resource))
             return true;
-        for (const struct link *link = single->links; link != NULL; link = link->next)
-            if (holds(session, link->list->resource))
-                return true;
     }
     return false;
 }
@@ -183,7 +203,7 @@ static enum names_use use_by_lists(const struct resource *single, const struct l
         const struct list *list = link->list;
         if (list == but)
             continue;
-        bool stands = stands_before(list->resource, place_in_order(head)) && !lets_pass(link);
+        bool stands = stands_before(list->resource, place_in_order(head)) && !lets_pass(link, but);
         use = more_used(use, use_of(list->resource));
         if (stands && use != NAMES_USED && !passes_all(head, list))
             use = NAMES_USED;
@@ -211,30 +231,49 @@ enum names_use names_use_linked(const struct resource *resource)
     return use;
 }
 
-/* The head may ask when its item is due; resource_advance() says whether it may then. */
+/* The head may ask when it is looked at; resource_advance() says whether it may then. */
 static void look_again(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
-    if (queue->head != NULL && queue->round == NULL && !queue->sweeping)
-        heap_set(&c->deadlines, &queue->item, c->now_ms);
+    if (queue->head == NULL || queue->round != NULL || queue->sweeping)
+        return;
+    if (c->looks.count == 0)
+        c->looks_ms = c->now_ms;
+    heap_set(&c->looks, &queue->look, (int64_t)queue->head->id);
 }
 
-static void look_at_lists(struct coordinator *c, const struct resource *single, const struct list *but)
+static void look_if_after(struct coordinator *c, struct resource *resource, uint64_t wait)
+{
+    if (resource->queue->head != NULL && resource->queue->head->id > wait)
+        look_again(c, resource);
+}
+
+static void look_at_lists(struct coordinator *c, const struct resource *single, const struct list *but,
+                          uint64_t wait)
 {
     for (const struct link *link = single->links; link != NULL; link = link->next)
         if (link->list != but)
-            look_again(c, link->list->resource);
+            look_if_after(c, link->list->resource, wait);
 }
 
-/* The list stands otherwise in these places than it did. */
-static void look_at_places(struct coordinator *c, const struct list *list, uint16_t places)
+/* The list stands otherwise in these places than it did, for heads that came after this wait. */
+static void look_at_places(struct coordinator *c, const struct list *list, uint16_t places, uint64_t wait)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         if (!(places & place_bit(&list->link[i])))
             continue;
-        look_again(c, list->link[i].resource);
-        look_at_lists(c, list->link[i].resource, list);
+        look_if_after(c, list->link[i].resource, wait);
+        look_at_lists(c, list->link[i].resource, list, wait);
     }
+}
+
+struct resource *names_look(struct coordinator *c)
+{
+    struct queue *queue =
+        (struct queue *)(void *)((char *)heap_top(&c->looks) - offsetof(struct queue, look));
+    heap_remove(&c->looks, &queue->look);
+    c->looks_ms = c->now_ms; /* what was due before goes before the next one */
+    return queue->round == NULL && !queue->sweeping ? queue->resource : NULL;
 }
 
 void names_changed_linked(struct coordinator *c, const struct resource *resource)
@@ -243,9 +282,9 @@ void names_changed_linked(struct coordinator *c, const struct resource *resource
     if (mutant(MUTANT_LIST_UNCHANGED))
         return;
     if (list != NULL)
-        look_at_places(c, list, UINT16_MAX);
+        look_at_places(c, list, UINT16_MAX, 0);
     else
-        look_at_lists(c, resource, NULL);
+        look_at_lists(c, resource, NULL, 0);
 }
 
 void names_blocked(struct coordinator *c, struct resource *resource)
@@ -258,7 +297,7 @@ void names_blocked(struct coordinator *c, struct resource *resource)
     for (uint32_t i = 0; i < list->count; i++)
         if (use_of_place(&list->link[i], resource->queue->head) != NAMES_FREE || mutant(MUTANT_LIST_FREEZES))
             list->refused |= place_bit(&list->link[i]);
-    look_at_places(c, list, list->refused ^ before);
+    look_at_places(c, list, (uint16_t)(before & ~list->refused), resource->queue->head->id);
 }
 
 /* ---- lists that are passed by others ---- */
@@ -288,51 +327,66 @@ static void list_is_passed(struct coordinator *c, struct list *list)
     if (list->patience < PATIENCE_MAX)
         list->patience *= 2;
     list_is_firm(c, list, true);
+    look_again(c, list->resource);
 }
 
-static void look_if_of(struct coordinator *c, struct resource *resource, const struct session *session)
-{
-    if (resource->queue->head != NULL && resource->queue->head->session == session)
-        look_again(c, resource);
-}
-
-/* The list waits for this session from now on, whose other requests may pass it. */
-static void look_at_session(struct coordinator *c, const struct list *list, const struct session *session)
+/* A firm second of this list was in vain. The others at its names had no use of it either, and do not stand firm one
+ * after the other now, which would hold up everybody for as many seconds. */
+static void others_are_calmed(const struct list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        struct resource *single = list->link[i].resource;
-        if (lets_pass(&list->link[i]))
-            continue;
-        look_if_of(c, single, session);
-        for (const struct link *link = single->links; link != NULL; link = link->next)
-            look_if_of(c, link->list->resource, session);
+        for (struct link *link = list->link[i].resource->links; link != NULL; link = link->next) {
+            link->list->passed = 0;
+            if (link->list->patience < list->patience)
+                link->list->patience *= 2;
+        }
     }
 }
 
-static void names_granted_one(struct coordinator *c, const struct resource *single, const struct list *but,
-                              const struct session *session, uint64_t wait)
+/* Lists may wait for this session from now on, and then its other requests pass them. */
+static void look_at_session(struct coordinator *c, const struct session *session)
 {
+    for (const struct wait *wait = session->waiting; wait != NULL; wait = wait->session_next)
+        if (wait->resource->queue->head == wait && wait->resource->links != NULL)
+            look_again(c, wait->resource);
+}
+
+/* Returns whether other lists wait for the name. */
+static bool names_granted_one(struct coordinator *c, const struct resource *single, const struct list *but,
+                              uint64_t wait)
+{
+    bool wanted = false;
     for (const struct link *link = single->links; link != NULL; link = link->next) {
         if (link->list == but || link->list->resource->queue->head == NULL)
             continue;
+        wanted = true;
         if (stands_before(link->list->resource, wait))
             list_is_passed(c, link->list);
-        look_at_session(c, link->list, session);
     }
+    return wanted;
+}
+
+static bool list_is_granted(struct coordinator *c, struct list *list, uint64_t wait)
+{
+    bool wanted = false;
+    list->patience = PATIENCE;
+    list_is_firm(c, list, false);
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct link *link = &list->link[i];
+        names_unlink(link);
+        link_insert(link, NULL);
+        wanted |= names_granted_one(c, link->resource, list, wait);
+    }
+    return wanted;
 }
 
 void names_granted_linked(struct coordinator *c, const struct resource *resource,
                           const struct session *session, uint64_t wait)
 {
     struct list *list = names_list(resource);
-    if (list == NULL) {
-        names_granted_one(c, resource, NULL, session, wait);
-        return;
-    }
-    list->patience = PATIENCE;
-    list_is_firm(c, list, false);
-    for (uint32_t i = 0; i < list->count; i++)
-        names_granted_one(c, list->link[i].resource, list, session, wait);
+    bool wanted = list != NULL ? list_is_granted(c, list, wait) : names_granted_one(c, resource, NULL, wait);
+    if (wanted)
+        look_at_session(c, session);
 }
 
 void names_asked(struct resource *resource)
@@ -402,7 +456,9 @@ struct resource *names_timer(struct coordinator *c, struct list *list)
         pass_one(c, list);
     } else {
         list_is_firm(c, list, false);
-        look_at_places(c, list, UINT16_MAX);
+        if (list->resource->queue->head != NULL)
+            others_are_calmed(list);
+        look_at_places(c, list, UINT16_MAX, 0);
     }
     list_arm(c, list);
     return list->passing == 0 ? list->resource : NULL;

@@ -10,8 +10,8 @@
  * use of one of its names meet, the head that came first asks the masters first, and a head waits while the other
  * asks, holds the lock or gives it back. A list that waits lets the heads behind it pass, but for the names that are
  * in use: whoever came later has no business with these. When many have passed, it stands firm at all of its names for
- * a second, so that it is not passed for ever. Whoever holds one of its names passes even then, and so does a request
- * with wait=0.
+ * a second, so that it is not passed for ever. Whoever holds one of its names passes even then, and so do a request
+ * with wait=0 and another list that stands firm.
  *
  * This order only saves attempts and is fair: what keeps two holders apart are the keys on the masters. */
 #ifndef REDLOCKD_COORDINATOR_NAMES_H
@@ -34,7 +34,7 @@ static inline bool names_keep(const struct resource *resource)
 }
 
 /* Makes the list of the resource, with a link to each name, which then cannot have slots. Returns false if a name has
- * some, or a table is full; the links that were made go with the resource. */
+ * some, or is in too many lists, or a table is full; the links that were made go with the resource. */
 bool names_join(struct coordinator *c, struct resource *resource);
 /* The resource is about to be freed: frees its list, if it is that of one, and the resources of names that nobody uses
  * but for it. */
@@ -57,6 +57,10 @@ static inline void names_changed(struct coordinator *c, const struct resource *r
     if (resource->links != NULL)
         names_changed_linked(c, resource);
 }
+
+/* Takes the next of these heads, the one that came first: what it keeps decides about the others. So each of them is
+ * looked at once, however many there are. Returns its resource, which may go on now; NULL: its attempt began. */
+struct resource *names_look(struct coordinator *c);
 
 /* The head may not ask, by names_use(): a list keeps only those of its names that are in use. */
 void names_blocked(struct coordinator *c, struct resource *resource);

@@ -23,6 +23,7 @@ static void queue_free(struct coordinator *c, struct resource *resource)
     assert(resource->queue->round == NULL);
     wake_leave(c, resource);
     heap_remove(&c->deadlines, &resource->queue->item);
+    heap_remove(&c->looks, &resource->queue->look);
     resource->retry_ms = 0;
     struct slots *slots = resource->queue->slots;
     if (slots != NULL) { /* the queue stays, as new */

@@ -95,6 +95,7 @@ struct turn {
 struct queue {
     uint64_t id;
     struct heap_item item;     /* the head's next attempt or re-ask, or the next part of a sweep */
+    struct heap_item look;     /* in c->looks */
     struct resource *resource; /* (ref) */
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
@@ -155,7 +156,7 @@ struct resource {
 struct link {
     struct resource *resource; /* (ref) of the single name */
     struct list *list;         /* (ref) */
-    struct link *next, *prev;  /* of the same name, in other lists */
+    struct link *next, *prev;  /* of the same name, in other lists; the one granted last stands first */
 };
 
 /* Several names that are locked as one (names.h). The resource of all of them has the queue, the lease and the
@@ -474,6 +475,8 @@ struct coordinator {
     bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
+    struct heap looks; /* heads to be looked at again as lists changed, by the ids of their waits */
+    int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */

@@ -63,8 +63,7 @@ void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const st
                   m->index, (long long)(before->group.from_ms - after->group.from_ms));
 }
 
-/* No master has forgotten anything, so each is kept out until its marker's time at most. But a daemon that starts after a
- * clock was set back cannot tell a marker that seems young from one that was written anew. */
+/* No master has forgotten anything, so each is kept out until its marker's time at most. */
 static void kept_out(struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
                      const struct master_row *row)
 {
@@ -73,9 +72,7 @@ static void kept_out(struct sim_world *w, const struct sim_daemon *d, const stru
     if (!w->only_backs || row->state != MASTER_QUARANTINE || reconnects || marker->kind != STORE_GROUP_OURS)
         return;
     int64_t over_us = clock_us(&m->clock, w->now_us) - oracle_votes_from_ms(d, &marker->group) * 1000;
-    int64_t age_us = clock_us(&m->clock, w->now_us) - marker->group.from_ms * 1000;
-    bool seems_young = row->why == WHY_MEMORY && m->set_back && age_us < d->full_us;
-    if (over_us > SLACK_US && !seems_young)
+    if (over_us > SLACK_US)
         violation(w, 9, "d%u keeps m%u out (why %d), whose marker lets it vote since %.3f s", d->index,
                   m->index, row->why, (double)over_us / 1e6);
 }

@@ -1,5 +1,6 @@
 /* Traces: lists that wait, and who passes them. */
 #include "tests/unit/trace.h"
+#include "tests/unit/trace_steps.h"
 
 enum { PATIENCE = 16, FIRM_MS = 1000 };
 
@@ -274,6 +275,137 @@ START_TEST(two_holders_that_ask_for_more_in_lists)
 }
 END_TEST
 
+/* ---- many lists ---- */
+
+static void have_room(void)
+{
+    config.max_locks = 4096; /* else fewer lists may be there */
+    config.max_waiters = 256;
+    start(3);
+}
+
+static void ask_for_lists(unsigned count, const char *names)
+{
+    char line[64];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "LOCK %s,u%02u wait=1h", names, i);
+        ask(100 + i / 8, line);
+        EXPECT_NOTHING();
+    }
+}
+
+static unsigned steps_due(void)
+{
+    unsigned steps = 0;
+    for (; coordinator_deadline(core) <= now; steps++)
+        work_once();
+    return steps;
+}
+
+/* The one that came first is looked at first: what the others may ask for depends on what it keeps. */
+START_TEST(each_list_that_waits_is_looked_at_once)
+{
+    have_room();
+    grant(1, "LOCK n");
+    ask_for_lists(60, "n,y");
+    grant(3, "LOCK y");
+    ck_assert_uint_le(steps_due(), 60);
+    ask(3, "UNLOCK y");
+    vote("0-2", "RELEASE YES");
+    ck_assert_uint_le(steps_due(), 60);
+    ask(4, "LOCK y wait=1m");
+    EXPECT_LAST("m0-2 ZADD y *");
+}
+END_TEST
+
+START_TEST(few_lists_may_have_one_name)
+{
+    have_room();
+    grant(1, "LOCK n");
+    uint64_t first = last_request + 1;
+    ask_for_lists(64, "n,y");
+    ask(2, "LOCK y,z wait=1h");
+    EXPECT("s2 * -LIMIT y,z limit=max_locks");
+    ask(2, "LOCK a,z");
+    EXPECT("m0-2 SET a,z * 10000", "m0-2 ZADD a,z *");
+    vote("0-2", "SET YES, ZADD 2");
+    forget();
+    ask(2, "LOCK y"); /* they let it pass */
+    EXPECT("m0-2 SET y * 10000", "m0-2 ZADD y *");
+    ask(3, "LOCK n,u00,y"); /* one of them */
+    EXPECT("s3 * -BUSY n,u00,y");
+    cancel(100, first);
+    forget();
+    ask(3, "LOCK n,y,z wait=1h");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+static int64_t time_of_passing(unsigned times)
+{
+    int64_t from = now;
+    for (unsigned i = 0; i < times; i++) {
+        uint64_t request = ask(3, "LOCK y wait=1m");
+        if (links[0].count == 0)
+            at(now + FIRM_MS);
+        vote("0-2", "SET YES, ZADD 2");
+        ask(3, "UNLOCK y");
+        vote("0-2", "RELEASE YES");
+        work();
+        ck_assert_uint_eq(last_request, request + 1);
+        forget();
+    }
+    return now - from;
+}
+
+/* Each of them was passed once more than the next one, but none holds up y again a moment after another did. */
+START_TEST(lists_do_not_stand_firm_one_after_the_other)
+{
+    char line[64];
+    config.max_locks = 256;
+    start(3);
+    grant(1, "LOCK n ttl=1m");
+    for (unsigned i = 0; i < 12; i++) {
+        snprintf(line, sizeof line, "LOCK n,y,u%u wait=1h", i);
+        ask(10 + i, line);
+        time_of_passing(1);
+    }
+    ck_assert_int_le(time_of_passing(3 * PATIENCE), 2 * FIRM_MS);
+}
+END_TEST
+
+/* The first list waits for n, and keeps y for a second in vain; the other one can have y in that second. */
+START_TEST(lists_that_stand_firm_pass_each_other)
+{
+    start(3);
+    grant(1, "LOCK n");
+    grant(2, "LOCK m");
+    ask(4, "LOCK n,y wait=1h");
+    ask(5, "LOCK m,y wait=1h");
+    time_of_passing(PATIENCE);
+    ask(6, "LOCK y wait=1m");
+    EXPECT_NOTHING();
+    ask(2, "UNLOCK m");
+    vote("0-2", "RELEASE YES");
+    forget();
+    work();
+    EXPECT("m0-2 SET m,y * 10000", "m0-2 ZADD m,y *");
+}
+END_TEST
+
+/* The list that waits was there before the one that its client has. */
+START_TEST(the_holder_of_a_later_list_passes_one_that_stands_firm)
+{
+    start(3);
+    grant(1, "LOCK n");
+    ask(2, "LOCK b,n,y wait=1h");
+    grant(4, "LOCK b,f");
+    time_of_passing(PATIENCE - 1);
+    ask(4, "LOCK y wait=1m");
+    EXPECT("m0-2 SET y * 10000", "m0-2 ZADD y *");
+}
+END_TEST
+
 int main(void)
 {
     return trace_run("coordinator_names_pass", (const TTest *const[]){
@@ -289,6 +421,11 @@ int main(void)
                                                    a_list_of_a_holder_passes_one_that_stands_firm,
                                                    a_session_passes_its_own_list,
                                                    two_holders_that_ask_for_more_in_lists,
+                                                   each_list_that_waits_is_looked_at_once,
+                                                   few_lists_may_have_one_name,
+                                                   lists_do_not_stand_firm_one_after_the_other,
+                                                   lists_that_stand_firm_pass_each_other,
+                                                   the_holder_of_a_later_list_passes_one_that_stands_firm,
                                                    NULL,
                                                });
 }
