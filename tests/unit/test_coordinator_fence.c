@@ -230,22 +230,6 @@ START_TEST(a_score_that_no_clock_explains_is_no_vote)
 }
 END_TEST
 
-/* Nor is it one to raise if its master may grant no more meanwhile. */
-START_TEST(a_score_that_no_clock_explains_of_a_master_that_votes_no_more)
-{
-    raise_with(9007199254740000, UINT64_MAX, UINT64_MAX);
-    ask(2, "LOCK other");
-    vote("0", "SET READONLY");
-    EXPECT_MASTER(0, "refused replica");
-    forget();
-    vote("1", "ZSCORE 5000000");
-    vote("2", "ZSCORE 6000000");
-    work();
-    EXPECT("m1-2 ZADD job 6000001");
-    forget();
-}
-END_TEST
-
 START_TEST(the_highest_score_that_a_clock_explains)
 {
     raise_with(BOUND_US - 1, 5000000, UINT64_MAX);
@@ -400,7 +384,6 @@ int main(void)
                                   proposals_grow_when_the_wall_clock_is_set_back,
                                   no_fence_above_what_a_score_can_tell_apart,
                                   a_score_that_no_clock_explains_is_no_vote,
-                                  a_score_that_no_clock_explains_of_a_master_that_votes_no_more,
                                   the_highest_score_that_a_clock_explains,
                                   a_fence_of_a_quorum_is_real,
                                   a_split_between_clocks_is_no_quorum,
