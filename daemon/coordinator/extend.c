@@ -7,6 +7,7 @@
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/renewal.h"
 #include "daemon/coordinator/round.h"
@@ -189,8 +190,10 @@ static bool is_late_by_a_stall(const struct coordinator *c, const struct round *
 static void extend_answer_noquorum(struct coordinator *c, struct round *round)
 {
     struct reply *reply = extend_answer(c, round, REPLY_NOQUORUM);
+    struct tally tally = round->tally;
+    tally.granted = fresh_of(c, tally.granted); /* the others are as good as silent */
     c->stats.refused_noquorum++;
-    action_noquorum(c, reply, &round->tally);
+    action_noquorum(c, reply, &tally);
     if (round->down)
         reply->text = TEXT_SHARED_NOW;
     if (is_late_by_a_stall(c, round))
@@ -286,9 +289,10 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
     admission_ends(c, round->peer);
 }
 
+/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot. */
 static masters_t extend_yes(const struct coordinator *c, const struct round *round)
 {
-    return masters_without(round->tally.granted & round->votes, c->stale);
+    return fresh_of(c, round->tally.granted & round->votes);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)

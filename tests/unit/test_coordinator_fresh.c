@@ -200,6 +200,30 @@ START_TEST(a_renewal_waits_for_a_quorum_of_probes)
 END_TEST
 
 /* A master that hung for long is slow until it has answered a probe that was sent lately. */
+/* What it answered before it was probed anew may be an answer of before the pause. */
+START_TEST(a_slow_masters_late_answer_does_not_count)
+{
+    start(3);
+    show_probes = true;
+    grant(1, "LOCK job ttl=30s");
+    at(2000);
+    vote("0-2", "TIME OK, PROBE OK");
+    ask(1, "EXTEND job token=T1 ttl=30s");
+    vote("1", "EXTEND 30000");
+    forget();
+    at_without_work(5100);
+    work();
+    vote("1", "TIME OK, PROBE OK");
+    forget();
+    at(5151);
+    EXPECT_MASTER(0, "slow silent");
+    vote("0", "EXTEND 30000");
+    EXPECT_NOTHING();
+    at(5200);
+    EXPECT("s1 #2 -NOQUORUM job votes=1/3 nodes=?+? *");
+}
+END_TEST
+
 START_TEST(slow_until_it_is_probed)
 {
     start(3);
@@ -269,6 +293,7 @@ int main(void)
                                   a_probe_from_before_the_pause,
                                   all_rounds_wait,
                                   a_renewal_waits_for_a_quorum_of_probes,
+                                  a_slow_masters_late_answer_does_not_count,
                                   slow_until_it_is_probed,
                                   a_silent_master_in_quarantine,
                                   NULL};

@@ -16,6 +16,14 @@ bool fresh_is(const struct coordinator *c, const struct master *m)
     return m->liveness.good_ms + fresh_limit_ms(c) >= c->now_ms || mutant(MUTANT_FRESHNESS_IGNORED);
 }
 
+masters_t fresh_of(const struct coordinator *c, masters_t masters)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (!fresh_is(c, &c->masters[i]))
+            masters = masters_without(masters, masters_bit(i));
+    return masters;
+}
+
 void fresh_begin(struct coordinator *c, struct master *m)
 {
     c->fresh_until_ms = earlier_ms(c->fresh_until_ms, m->liveness.good_ms + fresh_limit_ms(c));

@@ -14,6 +14,8 @@
 int64_t fresh_limit_ms(const struct coordinator *c);
 /* Whether the master's last good probe was sent within F. */
 bool fresh_is(const struct coordinator *c, const struct master *m);
+/* Those of the masters, serving or not. */
+masters_t fresh_of(const struct coordinator *c, masters_t masters);
 
 /* Called in a step if c->now_ms is beyond c->fresh_until_ms: finds the masters that became stale. Returns those of
  * them that owed an answer for too long already, so that no round is to wait for them. */
