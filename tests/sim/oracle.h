@@ -159,6 +159,7 @@ struct sim_asked { /* a request */
     uint16_t slots; /* as it says; 0: it names none */
     uint32_t from;  /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
+    int64_t over_us; /* it stands in its daemon's queue no more; 0: it does, or never did */
 };
 
 struct sim_oracle {

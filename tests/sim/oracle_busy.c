@@ -32,15 +32,21 @@ void oracle_busy_sent(struct sim_world *w, const struct sim_daemon *d, uint32_t 
     FOR_NAMES(n, w->oracle.tok[tok].name) w->oracle.asked_tok[d->index][n] = tok;
 }
 
-/* Another request of this daemon is for the same name or list, or for this one of the list's names alone. */
+/* When the request came, another one of this daemon stood there for the same name or list, or for this one of the list's
+ * names alone, even if its time was over. */
 static bool is_asked_for(const struct sim_world *w, const struct sim_daemon *d, uint32_t request,
                          unsigned name)
 {
     const struct sim_oracle *o = &w->oracle;
+    const struct sim_asked *a = &o->asked[request];
     for (unsigned i = 0; i < o->outstandings[d->index]; i++) {
         uint32_t other = o->outstanding[d->index][i];
-        if (other != request &&
-            (o->asked[other].name == name || o->asked[other].name == o->asked[request].name))
+        if (other != request && (o->asked[other].name == name || o->asked[other].name == a->name))
+            return true;
+    }
+    for (uint32_t other = 1; other < request; other++) {
+        const struct sim_asked *b = &o->asked[other];
+        if (b->daemon == d->index && b->over_us >= a->at_us && (b->name == name || b->name == a->name))
             return true;
     }
     return false;
@@ -104,8 +110,9 @@ static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t 
     return is_asked_for(w, d, request, name) || is_recorded(w, d, name);
 }
 
-/* So many slots must be in use, those beyond the number included (clients may name different numbers). What a LOOK showed serves other heads for a while, and its answers are older. Whoever says
- * split=1 was too late for free ones, and after a time-out there is no time to look. */
+/* So many slots must be in use, those beyond the number included (clients may name different numbers). What a LOOK
+ * showed serves other heads for a while, and its answers are older. Whoever says split=1 was too late for free ones,
+ * and after a time-out there is no time to look. */
 static void busy_slots(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
                        const struct reply *reply)
 {

@@ -51,6 +51,7 @@ static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32
         const struct sim_asked *a = &o->asked[list[i]];
         if (list[i] == request) {
             oracle_writer_gone(w, a);
+            o->asked[request].over_us = w->now_us;
             o->outstandings[d->index]--;
             memmove(list + i, list + i + 1, (o->outstandings[d->index] - i) * sizeof(*list));
             return;
