@@ -289,10 +289,11 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
     admission_ends(c, round->peer);
 }
 
-/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot. */
+/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot; and where another
+ * group's marker stands by now, others may grant. */
 static masters_t extend_yes(const struct coordinator *c, const struct round *round)
 {
-    return fresh_of(c, round->tally.granted & round->votes);
+    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)

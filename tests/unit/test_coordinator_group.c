@@ -351,13 +351,18 @@ START_TEST(an_extend_under_way_counts_when_one_master_differs)
     start(3);
     show_probes = true;
     grant(1, "LOCK job ttl=30s");
-    at(2000);
+    at(1990);
     ask(1, "EXTEND job token=T1 ttl=30s");
+    vote("1", "EXTEND 30000"); /* which will not count */
     forget();
+    at(2000);
     markers[1].group.max_ttl_ms = 30000;
     vote("1", "TIME OK, PROBE OK");
-    vote("0", "TIME OK, PROBE OK, EXTEND 30000");
-    vote("2", "TIME OK, PROBE OK, EXTEND 30000");
+    forget();
+    vote("0", "EXTEND 30000, TIME OK, PROBE OK");
+    work();
+    EXPECT_NOTHING();
+    vote("2", "EXTEND 30000, TIME OK, PROBE OK");
     work();
     EXPECT("s1 !RENEWED job token=T1 *", "s1 #2 +EXTENDED job *");
     forget();
