@@ -38,6 +38,7 @@ void oracle_begin(struct sim_world *w)
     memset(o->last_set, 0, sizeof(o->last_set));
     memset(o->asked_tok, 0, sizeof(o->asked_tok));
     memset(o->refused_us, 0, sizeof(o->refused_us));
+    memset(o->given_us, 0, sizeof(o->given_us));
     memset(o->fence_next, 0, sizeof(o->fence_next));
     memset(o->outstandings, 0, sizeof(o->outstandings));
     memset(o->served_us, 0, sizeof(o->served_us));

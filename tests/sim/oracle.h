@@ -177,6 +177,7 @@ struct sim_oracle {
     uint32_t last_set[SIM_DAEMONS][SIM_KEYS];  /* the token of a daemon's last SET */
     uint32_t asked_tok[SIM_DAEMONS][SIM_KEYS]; /* ... also of a list that has the name */
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
+    int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon was asked to give the name's lock back */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];

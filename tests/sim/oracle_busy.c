@@ -100,7 +100,8 @@ static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t 
                       int64_t since_us)
 {
     struct sim_oracle *o = &w->oracle;
-    if (o->refused_us[d->index][name] >= since_us || is_being_asked(w, d, name) || oracle_held(w, name))
+    if (o->refused_us[d->index][name] >= since_us || o->given_us[d->index][name] >= since_us ||
+        is_being_asked(w, d, name) || oracle_held(w, name))
         return true;
     for (unsigned i = 0; i < w->masters; i++) {
         const struct sim_master *m = &w->master[i];

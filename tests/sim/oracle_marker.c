@@ -13,10 +13,12 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
     struct sim_node *node = &d->node[w->conn[msg->conn].master];
     const struct group *group = &msg->vote.group;
     struct coordinator_config config = daemon_config(w, d);
+    if (msg->verb == COMMAND_TRY)
+        node->lacks = msg->vote.kind != VOTE_YES;
     if ((msg->verb != COMMAND_GROUP && msg->verb != COMMAND_PROBE) || msg->vote.kind == VOTE_ERROR)
         return;
     bool other_set = group->set != 0 && config.set != 0 && group->set != config.set;
-    node->differs = msg->vote.kind == VOTE_GROUP &&
+    node->differs = msg->vote.kind == VOTE_GROUP && !node->lacks &&
                     (group->masters != config.masters || group->max_ttl_ms != config.max_ttl_ms || other_set);
     node->theirs_ms = group->max_ttl_ms;
 }

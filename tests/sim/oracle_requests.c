@@ -22,6 +22,8 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
     a->at_us = w->now_us;
     trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok,
               (uint64_t)a->wait_ms);
+    if (a->verb == VERB_UNLOCK && a->tok != 0)
+        FOR_NAMES(n, o->tok[a->tok].name) o->given_us[d->index][n] = w->now_us;
     if (a->verb != VERB_LOCK || a->reentry)
         return;
     assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);

@@ -226,6 +226,7 @@ struct sim_node {
     int64_t backoff_us;
     uint32_t ear; /* index + 1 of the listening connection; 0: none */
     int64_t ear_backoff_us;
+    bool lacks;              /* a command, by the last trial: that is why it is refused */
     bool differs;            /* the marker that it read last has another N, max_ttl or set ... */
     int64_t theirs_ms;       /* ... and this max_ttl */
     bool settled;            /* its handshake is over: lock commands flow, ... */
