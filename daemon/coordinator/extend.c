@@ -293,7 +293,8 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
  * group's marker stands by now, others may grant. */
 static masters_t extend_yes(const struct coordinator *c, const struct round *round)
 {
-    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
+    masters_t differing = mutant(MUTANT_DISAGREEMENT_RENEWS) ? 0 : c->differing;
+    return masters_without(fresh_of(c, round->tally.granted & round->votes), differing);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)
