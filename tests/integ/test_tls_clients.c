@@ -153,6 +153,7 @@ static void not_read(const char *last)
     if (last)
         client_send(&a.client, "%s", last);
     eventually(rows_with(show(&plain, "CLIENTS"), "waits=1") == 1);
+    secure_has_sent(&a);
     nap();
 }
 
