@@ -62,6 +62,8 @@ static int64_t ends_by_itself_us(const struct sim_world *w, const struct sim_mas
 {
     const struct store_key *key = &m->store.key[name];
     bool there = store_there(key, clock_ms(&m->clock, w->now_us));
+    if (there && key->expires_ms > INT64_MAX / 2000)
+        return INT64_MAX; /* never */
     return there ? clock_when(&m->clock, (key->expires_ms + 1) * 1000) : 0;
 }
 
