@@ -7,7 +7,7 @@
 
 #include "daemon/conn/conn_private.h"
 
-/* Those of one origin, see conns_group(). */
+/* The newcomers of one origin, see conns_group(). */
 struct newcomer_group {
     uint32_t count;
     uint16_t number;

@@ -331,7 +331,7 @@ void show_produce(struct conn *c);
 int newcomers_new(struct conns *all); /* -1: no memory */
 void newcomers_free(struct conns *all);
 void newcomer_join(struct conn *c, uint16_t group);
-/* It has got so far, or it is gone. */
+/* The connection has got so far, or it is gone. */
 void newcomer_leave(struct conn *c);
 /* The oldest one of the largest group, which gives way to another client where there is room for no more; NULL: none. */
 struct conn *newcomer_oldest(const struct conns *all);

@@ -15,7 +15,7 @@ enum {
     TURNS = 1024,       /* of connections that were held back, in one flush */
 };
 
-/* Those that are held back go on, one request each. True: there may be more, for the next turn of the loop. */
+/* Clients that are held back go on, one request each. True: there may be more, for the next turn of the loop. */
 static bool give_turns(struct conns *all)
 {
     struct conn *c;

@@ -1,4 +1,4 @@
-/* What other files need of letters: to write one, and to know whether one came. */
+/* Other files write letters here, and ask whether one came. */
 #include <string.h>
 
 #include "daemon/coordinator/letter.h"

@@ -15,7 +15,7 @@
  * as many pass before it stands firm again: else it would hold up the others for nothing, again and again. */
 enum { PATIENCE = 16, PATIENCE_MAX = 16384, FIRM_MS = 1000 };
 
-/* Whoever looks at a name, or at one of a list, looks at all lists that have it, in one step. */
+/* A look at a name, or at one of a list, is a look at all lists that have it, in one step. */
 enum { LISTS_OF_NAME = 64 };
 
 static uint16_t place_bit(const struct link *link)

@@ -14,7 +14,7 @@
 int64_t fresh_limit_ms(const struct coordinator *c);
 /* Whether the master's last good probe was sent within F. */
 bool fresh_is(const struct coordinator *c, const struct master *m);
-/* Those of the masters, serving or not. */
+/* Returns the masters of the set for which fresh_is(), whether they serve or not. */
 masters_t fresh_of(const struct coordinator *c, masters_t masters);
 
 /* Called in a step if c->now_ms is beyond c->fresh_until_ms: finds the masters that became stale. Returns those of

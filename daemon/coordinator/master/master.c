@@ -312,7 +312,7 @@ static void killed(struct coordinator *c, struct master *m, const struct vote *v
     master_begin_service(c, m);
 }
 
-/* Its memory was full when it was tried first. */
+/* The memory of the master was full when it was tried first. */
 static void tried(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     enum master_why why = try_told(m, vote);
