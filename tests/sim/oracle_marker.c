@@ -65,7 +65,8 @@ void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const st
                   m->index, (long long)(before->group.from_ms - after->group.from_ms));
 }
 
-/* No master has forgotten anything, so each is kept out until its marker's time at most. */
+/* No master has forgotten anything, so each is kept out until its marker's time at most. A daemon counts from the
+ * arrival of a TIME, which the master may have read a round trip before. */
 static void kept_out(struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
                      const struct master_row *row)
 {
@@ -74,7 +75,7 @@ static void kept_out(struct sim_world *w, const struct sim_daemon *d, const stru
     if (!w->only_backs || row->state != MASTER_QUARANTINE || reconnects || marker->kind != STORE_GROUP_OURS)
         return;
     int64_t over_us = clock_us(&m->clock, w->now_us) - oracle_votes_from_ms(d, &marker->group) * 1000;
-    if (over_us > SLACK_US)
+    if (over_us > SLACK_US + d->node[m->index].rtt_most_us)
         violation(w, 9, "d%u keeps m%u out (why %d), whose marker lets it vote since %.3f s", d->index,
                   m->index, row->why, (double)over_us / 1e6);
 }
