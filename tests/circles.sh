@@ -59,6 +59,47 @@ circle() { # bound, group, the names of its objects (extended regular expression
     fi
 }
 
+# The rooms of the coordinator, each of which calls only rooms that stand behind it. mode/ has no place in the order yet: all
+# rooms call it, and it calls them.
+rooms='session wait ask keep round name master,data base'
+
+# Prints how many arrows between the coordinator's files run up in the order of rooms, and which; more than the bound are
+# refused.
+upward() { # bound
+    local object core=() count arrows
+    for object in "${objects[@]}"; do
+        if [[ $object =~ /daemon/coordinator/[a-z]+/[a-z_]+\.o$ ]]; then core+=("$object"); fi
+    done
+    read -r count arrows < <(nm -A -g -- "${core[@]}" | awk -v rooms="$rooms" '
+        BEGIN {
+            count = split(rooms, order, " ")
+            for (i = 1; i <= count; i++) {
+                together = split(order[i], room, ",")
+                for (j = 1; j <= together; j++) level[room[j]] = i
+            }
+        }
+        { sub(/:/, " "); sub(/.*\/coordinator\//, ""); sub(/\.o /, " ") }
+        NF == 4 { home[$4] = $1; next }
+        NF == 3 && $2 == "U" { needs[$1, $3] = 1 }
+        function height(file) { sub(/\/.*/, "", file); return level[file] }
+        END {
+            for (key in needs) {
+                split(key, part, SUBSEP)
+                from = height(part[1]); to = height(home[part[2]])
+                if (from && to && to < from) arrow[part[1] "->" home[part[2]]] = 1
+            }
+            for (one in arrow) { found++; names = names " " one }
+            print found + 0 names
+        }')
+    if [ "$count" -gt "$1" ]; then
+        echo "circles: $count files call a room in front of their own, of $1 at most: $arrows" >&2
+        bad=1
+    else
+        echo "circles: daemon/coordinator calls up $count, of $1 at most"
+    fi
+}
+
+upward 14
 circle 6 daemon/coordinator 'daemon/coordinator/([a-z_]+/)?[a-z_]+'
 circle 3 daemon/conn 'daemon/(conn/[a-z_]+|conn[a-z_]*)'
 circle 3 daemon/node 'daemon/(node/[a-z_]+|node[a-z_]*)'

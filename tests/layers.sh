@@ -33,7 +33,8 @@ pure='assert|inttypes|limits|stdalign|stdbool|stddef|stdint|stdlib|stdnoreturn|s
 includes daemon/coordinator/*.[ch] daemon/coordinator/*/*.[ch] |
     except "daemon/coordinator/([a-z_]+/)?[a-z_]+\.h|daemon/histogram\.h|proto/(message|command|names|slot)\.h|($pure)\.h" |
     refuse 'the coordinator has no I/O, no clock and knows only message.h, command.h, names.h, slot.h and histogram.h'
-includes daemon/coordinator/base/*.[ch] | only 'daemon/coordinator/[a-z_]+\.h|daemon/coordinator/master/.*' |
+includes daemon/coordinator/base/*.[ch] | only 'daemon/coordinator/.*' |
+    except 'daemon/coordinator/base/[a-z_]+\.h' |
     refuse 'the base knows nothing of what stands on it'
 
 includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yaml\.h|sys/.*|unistd\.h|time\.h' |

@@ -3,14 +3,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "daemon/coordinator/lease.h"
-#include "daemon/coordinator/names.h"
-#include "daemon/coordinator/release.h"
-#include "daemon/coordinator/resource.h"
-#include "daemon/coordinator/session.h"
-#include "daemon/coordinator/shared.h"
-#include "daemon/coordinator/slots.h"
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/shared.h"
+#include "daemon/coordinator/mode/slots.h"
+#include "daemon/coordinator/wait/resource.h"
 #include "proto/slot.h"
 
 static void check_waits(const struct coordinator *c, const struct resource *resource)

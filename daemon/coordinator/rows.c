@@ -1,13 +1,13 @@
 /* The rows that SHOW tells of the coordinator. Nothing here changes the coordinator. */
 #include <string.h>
 
-#include "daemon/coordinator/fence.h"
-#include "daemon/coordinator/join.h"
-#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/master/wall.h"
-#include "daemon/coordinator/session.h"
-#include "daemon/coordinator/slots.h"
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/mode/join.h"
+#include "daemon/coordinator/mode/slots.h"
+#include "daemon/coordinator/round/fence.h"
 #include "proto/slot.h"
 
 static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master)

@@ -5,11 +5,11 @@
 #define MUTANTS
 #endif
 
-#include "daemon/coordinator/acquire.h"
-#include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/ask/acquire.h"
+#include "daemon/coordinator/ask/resume.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/resume.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/fence.h"
+#include "daemon/coordinator/round/round.h"
 
 enum mutant mutant_active;
 

@@ -14,9 +14,9 @@ $(CORE_SRC:%.c=$(BUILD)/mutants/%.o): ALL_CFLAGS += -DMUTANTS
 
 # planted.c replaces these functions: where they are defined, they are called function_rule.
 planted = $(foreach function,$(1),-D$(function)=$(function)_rule)
-$(BUILD)/mutants/daemon/coordinator/acquire.o: ALL_CFLAGS += $(call planted,acquire_begin acquire_look acquire_timer)
-$(BUILD)/mutants/daemon/coordinator/resume.o: ALL_CFLAGS += $(call planted,resume_look)
-$(BUILD)/mutants/daemon/coordinator/fence.o: ALL_CFLAGS += $(call planted,fence_ask fence_begin fence_decide fence_look)
+$(BUILD)/mutants/daemon/coordinator/ask/acquire.o: ALL_CFLAGS += $(call planted,acquire_begin acquire_look acquire_timer)
+$(BUILD)/mutants/daemon/coordinator/ask/resume.o: ALL_CFLAGS += $(call planted,resume_look)
+$(BUILD)/mutants/daemon/coordinator/round/fence.o: ALL_CFLAGS += $(call planted,fence_ask fence_begin fence_decide fence_look)
 
 $(BUILD)/mutants/%.o: %.c Makefile tests/sim/sim.mk
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 /* The memory that a held lock costs: there may be a hundred thousand of them. */
 #include "tests/unit/trace.h"
 
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/state.h"
 
 enum {
     HELD = 50,

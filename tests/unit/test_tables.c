@@ -6,7 +6,7 @@
 #include "daemon/coordinator/base/heap.h"
 #include "daemon/coordinator/base/pool.h"
 #include "daemon/coordinator/base/table.h"
-#include "daemon/coordinator/ended.h"
+#include "daemon/coordinator/keep/ended.h"
 #include "tests/unit/suite.h"
 
 enum { ITEMS = 300, SLOTS = 64 };

@@ -1,7 +1,7 @@
 #include "daemon/coordinator/master/fresh.h"
 
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/round.h"
 
 enum { LEAST_MS = 3000, PROBES_MS = 1000 };
 

@@ -8,7 +8,7 @@
 #ifndef REDLOCKD_MASTER_FRESH_H
 #define REDLOCKD_MASTER_FRESH_H
 
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/state.h"
 
 /* F: a good probe is believed for so long. */
 int64_t fresh_limit_ms(const struct coordinator *c);

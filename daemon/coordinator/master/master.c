@@ -1,12 +1,12 @@
 #include <assert.h>
 
+#include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/release.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/round.h"
 
 /*   DOWN --> HANDSHAKE --> KILLING --> UNDOING --> UP <--> SLOW
  *                                        \--> QUARANTINE --> UP or SLOW

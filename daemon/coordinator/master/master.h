@@ -3,7 +3,7 @@
 #ifndef REDLOCKD_MASTER_H
 #define REDLOCKD_MASTER_H
 
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/state.h"
 
 /* Sets up master number index, without a connection. */
 void master_init(struct coordinator *c, unsigned index);

@@ -5,7 +5,7 @@
 
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/round.h"
 
 enum { GROUP_VERSION = 1 };
 

@@ -21,7 +21,7 @@
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/round.h"
 
 enum { BEYOND_MS = 1000 /* a clock may be set back by so much, unnoticed */ };
 

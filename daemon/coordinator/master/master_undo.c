@@ -1,7 +1,7 @@
 /* A pass over the undo list: sends a master the releases that it owes, before any lock command on a new
  * connection, and again after it refused some. */
+#include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/release.h"
 
 enum {
     UNDO_SCAN = 256, /* slots scanned in one step */

@@ -6,7 +6,7 @@
 #include "daemon/coordinator/base/in_flight.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/round/round.h"
 
 enum {
     GOOD_BASE_MS = 10000, /* age from which a base gives way to a good reading ... */

@@ -18,7 +18,7 @@
 #ifndef REDLOCKD_TRIAL_H
 #define REDLOCKD_TRIAL_H
 
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/state.h"
 
 /* Asks a connected master for its TIME, unless it already owes TIMES answers. */
 void trial_ask_time(struct coordinator *c, struct master *m);

@@ -9,7 +9,7 @@
 #ifndef REDLOCKD_MASTER_WALL_H
 #define REDLOCKD_MASTER_WALL_H
 
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/data/state.h"
 
 /* A master told its TIME: the median is found anew. */
 void wall_told(struct coordinator *c);

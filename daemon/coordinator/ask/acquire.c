@@ -1,0 +1,387 @@
+#include "daemon/coordinator/ask/acquire.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/ask/acquire_private.h"
+#include "daemon/coordinator/ask/acquire_split.h"
+#include "daemon/coordinator/base/token.h"
+#include "daemon/coordinator/keep/hand.h"
+#include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/master/trial.h"
+#include "daemon/coordinator/master/wall.h"
+#include "daemon/coordinator/mode/acquire_slots.h"
+#include "daemon/coordinator/mode/join.h"
+#include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/shared.h"
+#include "daemon/coordinator/mode/slots.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/fanout.h"
+#include "daemon/coordinator/name/mark.h"
+#include "daemon/coordinator/name/wake.h"
+#include "daemon/coordinator/round/admission.h"
+#include "daemon/coordinator/round/fence.h"
+#include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/wait/resource.h"
+
+/* ---- ends ---- */
+
+struct resource *acquire_detach(struct coordinator *c, struct round *round)
+{
+    struct resource *resource = round->resource;
+    round->resource = NULL;
+    resource->queue->round = NULL;
+    if (round->narrow)
+        heap_remove(&c->deadlines, &resource->queue->item);
+    c->acquiring--;
+    admission_ends(c, round->peer);
+    names_changed(c, resource);
+    return resource;
+}
+
+/* The release goes to every master in service, even if it did not answer: there the release follows a delayed
+ * SET on the same connection, and deletes its key. Masters that refused the SET do not owe it. */
+static void acquire_undo(struct coordinator *c, struct round *round, bool wakes, bool stays)
+{
+    struct resource *resource = acquire_detach(c, round);
+    struct queue *queue = resource->queue;
+    if (round->phase <= ROUND_LOOKING) { /* no SET was sent */
+        round_free(c, round);
+        return;
+    }
+    struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
+    order.may = masters_without(round->tally.asked, round_without_key(round));
+    if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
+        order.may = round->tally.granted;
+    order.wakes = wakes && round->name->more == 0;
+    order.sent = round->tally.asked;
+    order.stays = order.wakes && stays;
+    if (wakes)
+        names_pass(c, resource, true);
+    if (order.stays)
+        queue->queued |= c->releasers;
+    c->stats.undone++;
+    release_begin(c, &order);
+    round_free(c, round);
+}
+
+static void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
+{
+    struct resource *resource = round->resource;
+    enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
+    struct verdict verdict = {
+        code, limit, fence_shown(c, round), round->split.in_vain, round->joined, resource->queue->heard, 0};
+    /* Other daemons were refused by this attempt's keys, and may sleep. Of slots they may sleep after any such key,
+     * since no master decides whose attempt goes on. */
+    bool wakes = masters_count(round->tally.granted) >= c->quorum;
+    wakes = wakes || (resource->queue->slots != NULL && round->tally.granted != 0);
+    wakes = wakes && round->phase != ROUND_QUEUING;
+    acquire_undo(c, round, wakes, resource->queue->head->patient);
+    if (resource->queue->slots != NULL)
+        slots_refused(c, resource, &verdict);
+    else
+        resource_refused(c, resource, &verdict);
+}
+
+void acquire_abandon(struct coordinator *c, struct resource *resource)
+{
+    /* The attempt may have got the name, or followed a wake: then another daemon is to have the name. */
+    struct resource *asked = resource->queue->round->resource; /* the name's, or a slot's */
+    acquire_undo(c, resource->queue->round, true, resource->queue->head->next != NULL);
+    resource_rest(c, asked);
+}
+
+static void acquire_grant(struct coordinator *c, struct round *round)
+{
+    round->ready = trial_is_open(c);
+    if (round->ready)
+        return; /* the trial may show that less of the validity is left */
+    int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
+    struct resource *resource = round->resource;
+    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
+        acquire_fail(c, round, REPLY_NOQUORUM);
+    } else if (wait_is_over(c, resource->queue->head)) {
+        resource_head_leaves(c, resource);
+    } else {
+        acquire_detach(c, round);
+        if (round->shared && (round->woken || (resource->contended && resource->lease == NULL)))
+            mark_along(c, round->name, c->voters); /* readers of other daemons may wait, too */
+        if (resource->queue->slots != NULL)
+            slots_taken(c, resource->queue->slots);
+        struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
+        round->lease = lease->id;
+        hand_granted(c, lease, round);
+        round_decided(c, round);
+    }
+}
+
+static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
+{
+    if (round->shared)
+        share_send(c, round, masters);
+    else
+        round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    if (round->proposal != 0)
+        fence_ask(c, round, masters);
+}
+
+/* The masters that were asked first do not all grant, or not at once, or a fence of one of them does not count: the
+ * others are asked as well, and it is a round like any other from here on. Its validity counts from the same t0; the
+ * others have node_timeout from now. */
+static void acquire_widen(struct coordinator *c, struct round *round)
+{
+    masters_t others = masters_without(c->voters, round->tally.asked);
+    round->narrow = false;
+    heap_remove(&c->deadlines, &round->resource->queue->item);
+    round->tally.asked |= others;
+    in_flight_remove(&c->rounds_pending, &round->in_flight);
+    round_wait(c, round);
+    c->stats.widened++;
+    acquire_send(c, round, others);
+}
+
+static void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
+{
+    switch (outcome) {
+    case FENCE_OPEN: break;
+    case FENCE_STANDS: acquire_grant(c, round); break;
+    case FENCE_BEYOND: acquire_fail(c, round, REPLY_LIMIT); break;
+    case FENCE_HOPELESS:
+        if (round->narrow)
+            acquire_widen(c, round);
+        else
+            acquire_fail(c, round, REPLY_NOQUORUM);
+        break;
+    }
+}
+
+static void acquire_was_split(struct coordinator *c, struct round *round, enum split_outcome outcome)
+{
+    switch (outcome) {
+    case SPLIT_OPEN: break;
+    /* The first proposal does not count: another client still had the key on some of these masters then. */
+    case SPLIT_WON: acquire_fenced(c, round, fence_begin(c, round)); break;
+    case SPLIT_BUSY: acquire_fail(c, round, REPLY_BUSY); break;
+    case SPLIT_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
+    }
+}
+
+/* ---- an attempt begins ---- */
+
+/* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
+static void acquire_forget(struct queue *queue, enum round_phase phase)
+{
+    if (queue->slots != NULL && phase != ROUND_LOOKING)
+        return;
+    if (queue->slots != NULL)
+        queue->slots->passes |= queue->woken;
+    queue->woken = queue->late = queue->heard = queue->ends = 0;
+}
+
+struct round *acquire_round(struct coordinator *c, struct resource *resource, enum round_phase phase,
+                            const struct token *token)
+{
+    struct round *round = round_begin(c, phase, resource->name, token, resource->queue->head->ttl_ms);
+    round->resource = resource;
+    resource->queue->round = round;
+    resource->queue->reserve = 0;
+    acquire_forget(resource->queue, phase);
+    round->tally.asked = c->voters;
+    round->shared = resource->queue->head->shared;
+    c->acquiring++;
+    round->peer = resource->queue->head->session->peer;
+    admission_begins(c, round->peer);
+    return round;
+}
+
+/* Where somebody else has the name in all likelihood, the head joins the queue and asks whether the key is
+ * there, before it sends SETs that would have to be taken back. */
+static void acquire_queue(struct coordinator *c, struct resource *resource)
+{
+    static const struct token none;
+    struct round *round = acquire_round(c, resource, ROUND_QUEUING, &none);
+    round->joined = true;
+    wake_join(c, resource, round->id);
+}
+
+/* The proposal goes right behind the SET, which saves a round trip if the name is free. Where a head polls,
+ * the SET goes alone: clients that poll a held lock write nothing to the masters. */
+void acquire_set(struct coordinator *c, struct resource *resource)
+{
+    struct queue *queue = resource->queue;
+    bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
+    likely =
+        (likely || queue->slots != NULL) && wall_is_known(c); /* else a wrong clock would enter the fence */
+    struct token token;
+    random_token(c, resource, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+    struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
+    round->woken = woken;
+    round->joined = queue->looked == LOOKED_UNSURE;
+    queue->looked = LOOKED_NOT;
+    queue->release_seen = false;
+    round->proposal = likely ? fence_propose(c, resource) : 0;
+    if (fence_is_beyond(round->proposal)) {
+        round->tally.asked = 0;
+        acquire_fail(c, round, REPLY_LIMIT);
+        return;
+    }
+    if (resource->name->more == 0)
+        round->tally.asked = fanout_first(c);
+    round->narrow = round->tally.asked != c->voters;
+    if (round->narrow)
+        heap_set(&c->deadlines, &queue->item, fanout_late_ms(c, round->tally.asked));
+    acquire_send(c, round, round->tally.asked);
+    if (likely)
+        hand_asked(c, resource, round);
+}
+
+/* The driver holds back requests, and so the first attempt of each. Those that follow must not take all places, or the
+ * peer's own UNLOCK would find none. */
+static bool acquire_is_held_back(const struct coordinator *c, const struct wait *wait)
+{
+    return coordinator_admits(c, wait->session->peer, VERB_LOCK) != ADMISSION_NOW &&
+           !mutant(MUTANT_PEER_UNLIMITED);
+}
+
+void acquire_begin(struct coordinator *c, struct resource *resource)
+{
+    const struct wait *wait = resource->queue->head;
+    assert(resource->queue->round == NULL && wait != NULL);
+    if (wait->tried && acquire_is_held_back(c, wait)) {
+        int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms + pause_ms);
+        return;
+    }
+    resource->queue->asked = resource->queue->tail->id;
+    resource->queue->asked_alone = !wait->shared;
+    names_asked(resource);
+    if (masters_count(c->voters) < c->quorum) {
+        resource->queue->release_seen = false;
+        resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
+        return;
+    }
+    if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {
+        bool locks = c->rounds.used < c->rounds.capacity;
+        enum limit limit = locks ? LIMIT_MAX_LOCKS : LIMIT_MAX_ROUNDS;
+        resource->queue->release_seen = false;
+        resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
+        return;
+    }
+    if (resource->queue->slots != NULL) {
+        slots_begin(c, resource);
+        return;
+    }
+    struct lease *common = wait->shared ? join_found(c, resource) : NULL;
+    if (common != NULL && !c->token_drawn) {
+        lease_join(c, resource, common);
+        return;
+    }
+    if (common == NULL && wake_joins(c, resource)) {
+        acquire_queue(c, resource);
+        return;
+    }
+    if (c->token_drawn) { /* a step has random bytes for one token: begin in the next step */
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
+        return;
+    }
+    acquire_set(c, resource);
+}
+
+/* ---- decisions ---- */
+
+/* A quorum of grants is out of reach, or the time-out has passed. If Q masters answered, and some refused,
+ * another client has the lock or will get it (BUSY), unless the votes were split. With fewer answers that
+ * is not known: if a master refused, the attempt waits for the rest, as long as Q masters can still answer,
+ * until late. */
+static void look_refused(struct coordinator *c, struct round *round, bool late)
+{
+    const struct tally *tally = &round->tally;
+    unsigned answered = masters_count(tally->granted | tally->refused);
+    unsigned silent = masters_count(round_silent(round));
+    bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
+    /* Readers do not split votes among themselves, and a writer that took some asks again. Of slots another one may
+     * be free. */
+    bool retries = round->shared || (round->resource->queue->head->patient && !wake_may_come(c));
+    retries = retries || round->resource->queue->slots != NULL || round->name->more != 0;
+    if (round->name->more != 0)
+        round->split.in_vain = tally->granted != 0; /* lists are not asked again */
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
+        acquire_was_split(c, round, acquire_split(c, round, late));
+    else if (tally->refused != 0 && answered >= c->quorum && !enough)
+        acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */
+    else if (late || tally->refused == 0 || answered + silent < c->quorum)
+        acquire_fail(c, round, REPLY_NOQUORUM);
+}
+
+/* The answers to ENQUEUE: refused means that a key is there, granted that none is. Where Q masters have one,
+ * the head waits until it is known whether Q of them told the holder, since only then it may sleep. */
+static void look_queuing(struct coordinator *c, struct round *round, bool late)
+{
+    struct resource *resource = round->resource;
+    unsigned silent = late ? 0 : masters_count(round_silent(round));
+    unsigned heard = masters_count(resource->queue->heard);
+    bool told = heard >= c->quorum || heard + silent < c->quorum;
+    bool held = masters_count(round->tally.refused) >= c->quorum;
+    if (held && told)
+        acquire_fail(c, round, REPLY_BUSY);
+    if (held || masters_count(round->tally.refused) + silent >= c->quorum)
+        return;
+    bool is_free = masters_count(masters_without(round->tally.asked, round->tally.granted)) < c->quorum;
+    resource->queue->looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
+    acquire_detach(c, round);
+    round_free(c, round);
+    resource_advance(c, resource);
+}
+
+static void look_asking(struct coordinator *c, struct round *round, bool late)
+{
+    if (mutant(MUTANT_SLOT_BY_LOOK) && round->resource->queue->slots != NULL &&
+        round->resource->queue->slots->looked) {
+        acquire_grant(c, round);
+        return;
+    }
+    const struct fence *fence = &round->fence;
+    masters_t stand = fence_standing(c, round);
+    masters_t can = stand | round_silent(round);
+    if (fence->asked != 0)
+        can &= fence->answered | fence->pending;
+    if (round->narrow && masters_count(can) < c->quorum) {
+        acquire_widen(c, round);
+        can |= round_silent(round);
+    }
+    if (late || masters_count(can) < c->quorum)
+        look_refused(c, round, late);
+    else if (masters_count(stand) < c->quorum)
+        return;
+    else if (fence->asked != 0)
+        acquire_fenced(c, round, fence_decide(c, round));
+    else
+        acquire_fenced(c, round, fence_begin(c, round));
+}
+
+void acquire_look(struct coordinator *c, struct round *round, bool late)
+{
+    if (round->phase == ROUND_QUEUING)
+        look_queuing(c, round, late);
+    else if (round->phase == ROUND_LOOKING)
+        slots_look(c, round, late);
+    else if (round->phase == ROUND_ASKING)
+        look_asking(c, round, late);
+    else if (round->phase == ROUND_REASKING)
+        acquire_was_split(c, round, acquire_split_look(c, round, late));
+    else
+        acquire_fenced(c, round, fence_look(c, round, late));
+}
+
+void acquire_timer(struct coordinator *c, struct round *round)
+{
+    if (round->phase == ROUND_ASKING) {
+        acquire_widen(c, round);
+        return;
+    }
+    if (round->phase != ROUND_REASKING) { /* a quorum granted, and only the fence is open */
+        heap_remove(&c->deadlines, &round->resource->queue->item);
+        return;
+    }
+    acquire_was_split(c, round, acquire_split_timer(c, round));
+}

@@ -1,0 +1,495 @@
+#include "daemon/coordinator/keep/lease.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/letter.h"
+#include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/keep/renewal.h"
+#include "daemon/coordinator/keep/secret.h"
+#include "daemon/coordinator/mode/join.h"
+#include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/shared.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/fanout.h"
+#include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/wait/resource.h"
+
+/*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
+ *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
+ *                              |   \--+LOCKED of a RESUME undelivered--> set back to the old token
+ *                              |
+ *                              | connection broke
+ *                              v
+ *   granted, hold=lease -----> not bound --UNLOCK with the token--> given back
+ *                                        \--deadline--------------> forgotten (its keys expire)
+ */
+static void lease_uncount(struct coordinator *c, const struct lease *lease)
+{
+    c->peer_locks[lease->hold.peer]--;
+    c->holds[lease->hold.kind]--;
+    if (lease->shared)
+        shared_count(c, lease, -1);
+    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
+}
+
+static void lease_free(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    bool held = lease->key != KEY_COMMON;
+    if (lease->key != KEY_OWN)
+        join_free(c, lease);
+    if (lease->hold.session != NULL)
+        session_unlink_hold(c, &lease->hold);
+    if (lease->shared)
+        shared_remove(c, lease);
+    else if (resource->lease == lease)
+        resource->lease = NULL;
+    renewal_ends(c, lease);
+    heap_remove(&c->deadlines, &lease->item);
+    secret_forget(c, lease);
+    intern_note_back(&c->intern, lease->hold.note);
+    if (lease->resume != NULL)
+        pool_give(&c->resumes, lease->resume);
+    if (held)
+        lease_uncount(c, lease);
+    pool_give(&c->leases, lease);
+    names_changed(c, resource);
+}
+
+#ifdef MUTANTS
+static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters)
+{
+    struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
+    masters_t releasers = c->releasers;
+    c->releasers = 0; /* so that the entry is made, and nothing is sent */
+    order.may = masters;
+    release_begin(c, &order);
+    c->releasers = releasers;
+}
+#endif
+
+static struct lease *lease_new(struct coordinator *c, struct resource *resource)
+{
+    struct lease *lease = pool_take(&c->leases);
+    assert(lease != NULL);
+    lease->item.kind = ITEM_LEASE;
+    lease->granted_ms = c->now_ms;
+    lease->resource = resource;
+    lease->hold.depth = 1;
+    lease->hold.ends_ms = INT64_MAX;
+    return lease;
+}
+
+/* Makes the lease for a grant or a RESUME; lease_bind() gives it its deadline. */
+static struct lease *lease_of_round(struct coordinator *c, struct resource *resource,
+                                    const struct round *round)
+{
+    assert(resource->lease == NULL || (round->shared && resource->lease->shared));
+    struct lease *lease = lease_new(c, resource);
+    if (resource->lease == NULL)
+        letter_forget(c, resource, round->t0_ms);
+    lease->shared = round->shared;
+    if (!round->shared)
+        resource->lease = lease;
+    lease->token = round->token;
+    lease->fence = round->proposal;
+    lease->ttl_ms = lease->longest_ms = round->ttl_ms;
+    lease->granted = round->tally.granted;
+    lease->may = lease->sent = masters_without(round->tally.asked, round_without_key(round));
+    return lease;
+}
+
+void lease_hold(struct coordinator *c, struct lease *lease, const struct session *session, uint64_t request,
+                int64_t ends_ms)
+{
+    lease->hold.peer = session->peer;
+    c->peer_locks[lease->hold.peer]++;
+    lease->hold.request = request;
+    lease->hold.depth = 1;
+    lease->hold.ends_ms = ends_ms;
+}
+
+/* session: NULL for a lease that readers join. */
+static void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
+                       struct session *session, int64_t until_ms)
+{
+    lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
+    if (session != NULL) {
+        session_link_hold(c, session, &lease->hold);
+        c->holds[lease->hold.kind]++;
+        if (lease->shared)
+            shared_count(c, lease, 1);
+    }
+    if (lease->shared)
+        shared_add(c, lease);
+    renewal_plan(c, lease);
+    heal_granted(c, lease, round);
+}
+
+static int64_t lease_ends_ms(const struct round *round, int64_t max_ms)
+{
+    return max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;
+}
+
+/* The lease becomes the head's. */
+static void lease_take(struct coordinator *c, struct lease *lease, const struct round *round,
+                       int64_t until_ms)
+{
+    struct resource *resource = lease->resource;
+    struct wait *wait = resource->queue->head;
+    lease_hold(c, lease, wait->session, wait->request, lease_ends_ms(round, wait->max_ms));
+    lease->hold.kind = wait->hold;
+    lease->hold.note = wait->note;
+    wait->note = NULL;
+    if (resource->name->more != 0)
+        names_list(resource)->order = wait->order;
+    if (secret_is_wanted(c, wait) && !c->token_drawn && !resource->lettered) /* else it may be gone */
+        secret_make(c, lease);
+    lease_bind(c, lease, round, wait->session, until_ms);
+}
+
+void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease)
+{
+    const struct wait *head = resource->queue->head;
+    c->stats.grants++;
+    names_granted(c, resource, head->session, head->id);
+    struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
+    action_locked(c, reply, lease);
+    resource_granted(c, resource);
+}
+
+void lease_join(struct coordinator *c, struct resource *resource, struct lease *common)
+{
+    struct wait *wait = resource->queue->head;
+    struct lease *lease = lease_new(c, resource);
+    lease->shared = true;
+    random_token(c, resource, &lease->token, TOKEN_SHARED);
+    lease->fence = common->fence;
+    lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
+    lease_hold(c, lease, wait->session, wait->request,
+               wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX);
+    lease->hold.note = wait->note;
+    wait->note = NULL;
+    session_link_hold(c, wait->session, &lease->hold);
+    c->holds[HOLD_SESSION]++;
+    shared_count(c, lease, 1);
+    shared_add(c, lease);
+    join_enter(c, lease, common);
+    lease_granted(c, resource, lease);
+}
+
+struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence, int64_t until_ms)
+{
+    /* leases that nobody renews here, and whose keys are gone */
+    while (resource->lease != NULL && !(round->shared && resource->lease->shared)) {
+        assert(!lease_is_bound(resource->lease));
+        lease_free(c, resource->lease);
+    }
+    bool is_joined = round->shared && join_is_wanted(c, resource);
+    struct lease *lease = lease_of_round(c, resource, round);
+    lease->fence = fence;
+    lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
+    if (is_joined) {
+        join_make(c, lease, round);
+        lease_bind(c, lease, round, NULL, until_ms);
+        lease_join(c, resource, lease);
+        return lease;
+    }
+    lease_take(c, lease, round, until_ms);
+#ifdef MUTANTS
+    if (mutant(MUTANT_UNDO_GRANTED))
+        plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
+#endif
+    lease_granted(c, resource, lease);
+    return lease;
+}
+
+/* The RESUME has a quorum, so the lease that is known here has none any more. If that lease is still bound to
+ * a session, its holder is told: its own token was moved, or another daemon's client got the lock since. */
+static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
+{
+    bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
+    rounds_end_extends(c, lease);
+    if (lease_is_bound(lease)) {
+        c->stats.lost++;
+        action_notice(c, NOTICE_LOST, lease)->reason = moved ? LOST_MOVED : LOST_GONE;
+    }
+    lease_free(c, lease);
+}
+
+/* A reader's RESUME ends no lease of other readers. */
+static void lease_make_way(struct coordinator *c, const struct round *round)
+{
+    struct resource *resource = round->resource;
+    const struct token *old = &round->resume->old;
+    if (round->shared && resource->lease != NULL && resource->lease->shared) {
+        struct lease *lease = resource_lease(c, resource, old);
+        if (lease != NULL)
+            lease_replace(c, lease, old);
+        return;
+    }
+    while (resource->lease != NULL)
+        lease_replace(c, resource->lease, old);
+}
+
+struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
+                           int64_t until_ms)
+{
+    struct resource *resource = round->resource;
+    lease_make_way(c, round);
+    struct lease *lease = lease_of_round(c, resource, round);
+    lease_hold(c, lease, session, round->request, lease_ends_ms(round, round->resume->max_ms));
+    /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
+     * longest. */
+    lease->longest_ms = (int32_t)c->config.max_ttl_ms;
+    lease->may = lease->sent = round->resume->may;
+    lease->hold.kind = HOLD_SESSION;
+    lease->hold.note = round->resume->note;
+    if (resource->name->more != 0)
+        names_list(resource)->order = round->resume->order;
+    lease_bind(c, lease, round, session, until_ms);
+    names_granted(c, resource, session, 0);
+    names_contended(resource); /* another daemon may have been told who waits */
+    return lease;
+}
+
+void lease_set_back(struct coordinator *c, struct lease *lease)
+{
+    if (lease->key == KEY_JOINED) { /* the token of its RESUME is known here alone */
+        lease->token = lease->resume->old;
+        pool_give(&c->resumes, lease->resume);
+        lease->resume = NULL;
+        c->stats.undone++;
+        lease_unbind(c, lease);
+        return;
+    }
+    struct resource *resource = lease->resource;
+    struct token token = lease->token, old = lease->resume->old;
+    struct release_order order = {.name = resource->name,
+                                  .token = &token,
+                                  .back = &old,
+                                  .ttl_ms = lease->longest_ms,
+                                  .may =
+                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->sent};
+    rounds_end_extends(c, lease);
+    lease_free(c, lease);
+    c->stats.undone++;
+    if (!mutant(MUTANT_RESUME_NO_SET_BACK))
+        release_begin(c, &order);
+    resource_advance(c, resource);
+}
+
+/* Gives back the lease that readers joined (NULL: none), as lease_give_back() does, or plans when, if none is left.
+ * Returns whether it was given back. */
+static bool lease_leave(struct coordinator *c, struct lease *common, uint64_t session, uint64_t request,
+                        bool bound)
+{
+    bool over = common != NULL && join_is_over(c, common);
+    if (over)
+        lease_give_back(c, common, session, request, bound);
+    else if (common != NULL)
+        renewal_rearm(c, common);
+    return over;
+}
+
+/* The last reader's UNLOCK is answered when the masters have answered, any other one at once. */
+static void lease_part(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
+                       bool bound)
+{
+    struct resource *resource = lease->resource;
+    struct lease *common = join_of(c, lease);
+    rounds_end_extends(c, lease);
+    lease_free(c, lease);
+    if (lease_leave(c, common, session, request, bound))
+        return;
+    if (common != NULL)
+        action_handed(c, session, request, resource->name);
+    else if (request != 0)
+        action_reply(c, session, request, REPLY_NOTHELD, resource->name)->text = TEXT_LOST_BEFORE_RELEASE;
+    resource_advance(c, resource);
+}
+
+/* Every master that was sent the key owes the release, even if it reported since that the key is gone: a
+ * restart from an old snapshot may bring the key back. */
+void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
+                     bool bound)
+{
+    if (lease->key == KEY_JOINED) {
+        lease_part(c, lease, session, request, bound);
+        return;
+    }
+    struct resource *resource = lease->resource;
+    struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
+    bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
+    const struct token *token = lease->shared ? &told : &key;
+    struct release_order order = {.name = resource->name,
+                                  .token = token,
+                                  .other = both ? (lease->shared ? &key : &told) : NULL,
+                                  .third = both && lease->shared ? &was : NULL,
+                                  .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
+                                  .may = lease->sent,
+                                  .sent = lease->sent | lease->may | lease->granted,
+                                  .resource = resource,
+                                  .shared = lease->shared,
+                                  .session = session,
+                                  .request = request,
+                                  .bound = bound,
+                                  .known = true};
+#ifdef MUTANTS
+    int64_t until_ms = lease->until_ms;
+#endif
+    resume_given_back(resource, &told);
+    if (lease->shared)
+        resume_given_back(resource, &was); /* before a downgrade */
+    rounds_end_extends(c, lease);
+    lease_free(c, lease);
+    if (order.shared)
+        resource->contended = true; /* nobody is told who waits for readers to end */
+    if (order.shared && resource->lease != NULL && lease_is_bound(resource->lease))
+        order.resource = NULL; /* other readers here have the name still */
+    release_begin(c, &order);
+#ifdef MUTANTS
+    if (mutant(MUTANT_HEAL_RELEASED))
+        heal_plant(c, order.name, token, until_ms);
+#endif
+}
+
+/* max= also ends a lock whose connection broke. The token is refused for as long as a key of it can live:
+ * the longest TTL that was sent for it, from now. */
+static void end_by_max(struct coordinator *c, struct lease *lease)
+{
+    int64_t ttl_ms = lease->longest_ms;
+    if (mutant(MUTANT_MAX_FORGOTTEN))
+        return;
+    rounds_end_extends(c, lease);
+    ended_note(&c->ended, lease_told(lease), c->now_ms - stall_lately_ms(c),
+               c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
+}
+
+void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)
+{
+    struct resource *resource = lease->resource;
+    if (reason == LOST_GONE && lease_is_resumed(lease)) {
+        renewal_soon(c, lease); /* the RESUME moved the key, and may yet set it back */
+        return;
+    }
+    if (reason == LOST_MAX)
+        end_by_max(c, lease);
+    if (lease_is_bound(lease)) {
+        c->stats.lost++;
+        rounds_end_extends(c, lease);
+        action_notice(c, NOTICE_LOST, lease)->reason = reason;
+    }
+    if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
+        lease_give_back(c, lease, 0, 0, true);
+        return;
+    }
+    struct lease *common = join_lost(c, lease);
+    lease_free(c, lease);
+    if (lease_leave(c, common, 0, 0, true))
+        return;
+    if (reason == LOST_GONE) /* somebody gave it back elsewhere */
+        resource_released(c, resource);
+    else
+        resource_advance(c, resource);
+}
+
+void lease_unbind(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    join_unbound(c, lease);
+    session_unlink_hold(c, &lease->hold);
+    if (lease->shared) { /* it goes behind the bound ones */
+        shared_remove(c, lease);
+        shared_add(c, lease);
+    }
+    secret_settle(lease);
+    lease->renew_ms = c->now_ms;
+    renewal_rearm(c, lease);
+    names_changed(c, resource);
+    resource_advance(c, resource);
+}
+
+void lease_settle(struct coordinator *c, struct lease *lease)
+{
+    secret_settle(lease);
+    if (secret_is_open(lease))
+        lease->renew_ms = c->now_ms;
+    renewal_rearm(c, lease);
+}
+
+void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
+{
+    struct hold *hold = &lease->hold;
+    int64_t next_ms = c->now_ms + wait->ttl_ms / THIRD;
+    assert(lease->resume == NULL && lease->extending == 0);
+    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
+    session_unlink_hold(c, hold);
+    intern_note_back(&c->intern, hold->note);
+    c->peer_locks[hold->peer]--;
+    *hold = (struct hold){.kind = HOLD_SESSION,
+                          .request = wait->request,
+                          .ends_ms = wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX,
+                          .depth = 1,
+                          .peer = wait->session->peer,
+                          .note = wait->note};
+    wait->note = NULL;
+    c->peer_locks[hold->peer]++;
+    session_link_hold(c, wait->session, hold);
+    random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
+    lease->granted_ms = c->now_ms;
+    lease->ttl_ms = (int32_t)wait->ttl_ms;
+    if (mutant(MUTANT_HAND_LATE))
+        heal_until(c, lease, c->now_ms + wait->ttl_ms);
+    if (lease->renew_ms > next_ms && lease->until_ms < hold->ends_ms)
+        lease->renew_ms = next_ms;
+    renewal_rearm(c, lease);
+}
+
+/* Returns whether nothing is left to do for a lease that joined another one, or that others joined. */
+static bool lease_shared_timer(struct coordinator *c, struct lease *lease)
+{
+    if (c->now_ms >= lease->until_ms)
+        return false;
+    if (lease->key == KEY_COMMON)
+        return shared_of(c, lease)->readers == 0 && lease_leave(c, lease, 0, 0, true);
+    if (!lease_is_bound(lease) || c->now_ms < lease->renew_ms)
+        return false;
+    if (join_of(c, lease) == NULL)
+        lease_lost(c, lease, LOST_GONE);
+    else
+        lease_leave(c, join_look(c, lease), 0, 0, true);
+    return true;
+}
+
+bool lease_timer(struct coordinator *c, struct lease *lease)
+{
+    if (lease->key != KEY_OWN && lease_shared_timer(c, lease))
+        return false;
+    if (c->now_ms >= lease->until_ms) {
+        lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
+        return false;
+    }
+    if (c->now_ms >= fanout_spread_ms(lease)) {
+        heal_spread(c, lease);
+        lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_DONE;
+    }
+    if (c->now_ms >= secret_settle_ms(lease))
+        lease_settle(c, lease);
+    if (lease_is_bound(lease) && !lease->hold.warned && c->now_ms >= renewal_warns_ms(lease)) {
+        lease->hold.warned = true;
+        action_notice(c, NOTICE_EXPIRING, lease)->valid_ms = lease->until_ms - c->now_ms;
+    }
+    bool asked = renewal_is_wanted(c, lease) || secret_left(lease) != 0;
+    bool due = asked && !lease->renewing && c->now_ms >= lease->renew_ms;
+    bool waits = due && (lease_is_resumed(lease) || renewal_must_wait(c, lease));
+    if (waits)
+        renewal_soon(c, lease);
+    else if (!due)
+        renewal_rearm(c, lease);
+    return due && !waits;
+}

@@ -1,0 +1,76 @@
+/* The commands of a release: what goes to the masters, and when it goes there again. */
+#include <string.h>
+
+#include "daemon/coordinator/keep/release_private.h"
+
+void release_send(struct coordinator *c, const struct release *release, masters_t masters)
+{
+    if (masters == 0)
+        return;
+    enum command_verb verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE;
+    struct command *command = action_command(c, masters, verb, release->name);
+    command->ref = release->id;
+    command->token = release->token;
+    bool letter = release->name->more != 0 && !release->sets_back &&
+                  memcmp(release->token.bytes, c->config.self.bytes, TOKEN_ID_BYTES) != 0;
+    command->to = release->wakes || letter ? c->config.self : release->to;
+    command->has_other = release->has_other;
+    if (release->has_other)
+        command->other = release->other;
+    command->has_third = release->has_third;
+    if (release->has_third)
+        command->third = release->third;
+    if (release->wakes) {
+        command->number = 2 * (uint64_t)c->config.max_ttl_ms;
+        command->stays = release->stays;
+    }
+}
+
+void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)
+{
+    if (release->caught_up & bit)
+        return; /* since then, only releases of the token were sent there */
+    release->caught_up |= bit;
+    if (now_ms + release->ttl_ms > release->until_ms)
+        release->until_ms = now_ms + release->ttl_ms;
+}
+
+/* Once a release is only owed, and every master that owes it has caught up, the key is gone everywhere by
+ * until_ms. */
+void release_rearm(struct coordinator *c, struct release *release)
+{
+    bool caught_up = masters_without(release->owed, release->caught_up) == 0;
+    heap_set(&c->deadlines, &release->item, caught_up && release->only_owed ? release->until_ms : INT64_MAX);
+}
+
+bool release_again(struct coordinator *c, struct release *release, unsigned master)
+{
+    masters_t bit = masters_bit(master);
+    if (!(release->owed & bit) || (release->unanswered & bit))
+        return false;
+    release_caught_up(release, bit, c->masters[master].old_connection_gone_ms);
+    release->asked |= bit;
+    release->unanswered |= bit;
+    release->repeated = masters_without(release->repeated, bit);
+    release_send(c, release, bit);
+    release_rearm(c, release);
+    return true;
+}
+
+static void lose_each(struct in_flight_list *list, masters_t bit)
+{
+    for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
+        struct release *release = IN_FLIGHT_OWNER(release, in_flight);
+        release->repeated = masters_without(release->repeated, bit);
+        if (!(release->unanswered & bit))
+            continue;
+        release->unanswered = masters_without(release->unanswered, bit);
+        in_flight_make_stale(list, in_flight);
+    }
+}
+
+void releases_lost(struct coordinator *c, unsigned master)
+{
+    lose_each(&c->releases_pending, masters_bit(master));
+    lose_each(&c->releases_owed, masters_bit(master));
+}

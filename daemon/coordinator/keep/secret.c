@@ -1,0 +1,132 @@
+#include "daemon/coordinator/keep/secret.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/base/token.h"
+#include "daemon/coordinator/mutant.h"
+
+enum { SETTLE_MS = 50 };
+
+bool secret_may_pass_to(const struct coordinator *c, const struct wait *wait)
+{
+    return wait->patient && wait->hold == HOLD_SESSION && !wait->shared &&
+           wait->session->state == SESSION_OPEN && c->now_ms < wait->deadline_ms;
+}
+
+bool secret_is_wanted(const struct coordinator *c, const struct wait *head)
+{
+    return head->hold == HOLD_SESSION && !head->shared && head->resource->name->more == 0 &&
+           head->next != NULL && secret_may_pass_to(c, head->next) && !c->draining;
+}
+
+void secret_make(struct coordinator *c, struct lease *lease)
+{
+    struct secret *secret = pool_take(&c->secrets);
+    assert(secret != NULL && lease->secret == NULL); /* the pool has one for each possible lease */
+    secret->key = lease->token;
+    secret->set_ms = lease->granted_ms;
+    lease->secret = secret;
+    if (!mutant(MUTANT_SECRET_TOLD))
+        random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
+    c->unsettled++;
+}
+
+void secret_downgrade(struct coordinator *c, struct lease *lease)
+{
+    if (lease->secret == NULL) {
+        lease->secret = pool_take(&c->secrets);
+        assert(lease->secret != NULL);
+        lease->secret->key = lease->token;
+        lease->secret->set_ms = lease->granted_ms;
+        c->unsettled++;
+    }
+    struct secret *secret = lease->secret;
+    c->unsettled += secret->is_settled;
+    secret->was = lease->token;
+    secret->down = secret->settling = true;
+    secret->is_settled = false;
+    secret->settled = 0;
+    if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
+        random_token(c, lease->resource, &lease->token, TOKEN_SHARED);
+}
+
+void secret_forget(struct coordinator *c, struct lease *lease)
+{
+    if (lease->secret == NULL)
+        return;
+    c->unsettled -= !lease->secret->is_settled;
+    pool_give(&c->secrets, lease->secret);
+    lease->secret = NULL;
+}
+
+void secret_settle(struct lease *lease)
+{
+    if (lease->secret != NULL)
+        lease->secret->settling = true;
+}
+
+int64_t secret_settle_ms(const struct lease *lease)
+{
+    bool begins = lease->secret != NULL && !lease->secret->settling;
+    return begins ? lease->granted_ms + SETTLE_MS : INT64_MAX;
+}
+
+void secret_settled(struct coordinator *c, struct lease *lease, masters_t bit)
+{
+    struct secret *secret = lease->secret;
+    if (secret == NULL || !secret->settling)
+        return;
+    secret->settled |= bit;
+    if (secret->is_settled || masters_count(secret->settled) < c->quorum)
+        return;
+    secret->is_settled = true;
+    c->unsettled--;
+}
+
+void secret_granted(struct lease *lease, masters_t masters)
+{
+    if (lease->secret != NULL)
+        lease->secret->granting |= masters;
+}
+
+void secret_unsettled(struct lease *lease, masters_t bit)
+{
+    if (lease->secret == NULL)
+        return;
+    lease->secret->settled = masters_without(lease->secret->settled, bit);
+    lease->secret->granting = masters_without(lease->secret->granting, bit);
+}
+
+bool secret_is_open(const struct lease *lease)
+{
+    return lease->secret != NULL && lease->secret->settling && !lease->secret->is_settled;
+}
+
+bool secret_is_downgrading(const struct lease *lease)
+{
+    return secret_is_open(lease) && lease->secret->down;
+}
+
+masters_t secret_left(const struct lease *lease)
+{
+    if (lease->secret == NULL || !lease->secret->settling)
+        return 0;
+    return masters_without(lease->sent, lease->secret->settled);
+}
+
+const struct token *secret_key(const struct lease *lease)
+{
+    return lease->secret != NULL ? &lease->secret->key : &lease->token;
+}
+
+const struct token *secret_heals(const struct lease *lease)
+{
+    bool settling = lease->secret != NULL && lease->secret->settling && !mutant(MUTANT_HEAL_OF_SECRET);
+    return settling ? &lease->token : secret_key(lease);
+}
+
+const struct token *secret_other(const struct lease *lease)
+{
+    bool settling = lease->secret != NULL && lease->secret->settling;
+    return settling ? &lease->token : NULL;
+}

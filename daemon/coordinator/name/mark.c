@@ -1,0 +1,20 @@
+#include "daemon/coordinator/name/mark.h"
+
+#include "daemon/coordinator/mutant.h"
+
+void mark_along(struct coordinator *c, const struct name *name, masters_t masters)
+{
+    masters &= c->releasers;
+    if (masters == 0)
+        return;
+    struct command *command = action_command(c, masters, COMMAND_ALONG, name);
+    command->to = c->config.self;
+    command->number = 2 * (uint64_t)c->config.max_ttl_ms;
+}
+
+void mark_remove(struct coordinator *c, struct resource *resource)
+{
+    resource->queue->marked = false;
+    if (!mutant(MUTANT_MARK_STAYS)) /* a master may have answered too late to be heard */
+        mark_along(c, resource->name, c->releasers);
+}

@@ -1,0 +1,200 @@
+#include "daemon/coordinator/name/wake.h"
+
+#include "daemon/coordinator/mode/slots.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/cut.h"
+#include "daemon/coordinator/round/round.h"
+
+enum {
+    SLEEP_MIN_MS = 500,
+    SLEEP_MAX_MS = 1000,
+    FEW_MS = 20,                  /* a wake by fewer than a quorum may be all that comes */
+    WANTED_MS = 2 * SLEEP_MAX_MS, /* whoever sleeps for a slot says so again within this time */
+};
+
+bool wake_may_come(const struct coordinator *c)
+{
+    return masters_count(c->listening & c->voters) >= c->quorum;
+}
+
+/* The release of any slot may wake a daemon, and more may wait: so a release that found nobody is no reason to
+ * believe that nobody waits for another slot. */
+void wake_contended(const struct coordinator *c, struct resource *resource)
+{
+    struct slots *slots = resource->queue->slots;
+    if (slots != NULL)
+        slots->wanted_ms = mutant(MUTANT_SLOT_TOLD_LOST) ? 0 : c->now_ms + WANTED_MS;
+    else
+        resource->contended = resource->sought = true;
+}
+
+bool wake_is_contended(const struct coordinator *c, const struct resource *resource)
+{
+    const struct slots *slots = resource->queue->slots;
+    return resource->contended || (slots != NULL && c->now_ms < slots->wanted_ms);
+}
+
+static struct command command_of(const struct coordinator *c, enum command_verb verb, const struct name *name)
+{
+    struct command command = {
+        .verb = verb, .to = c->config.self, .number = 2 * (uint64_t)c->config.max_ttl_ms};
+    name_copy(&command.name, name);
+    return command;
+}
+
+bool wake_joins(const struct coordinator *c, const struct resource *resource)
+{
+    const struct queue *queue = resource->queue;
+    const struct wait *head = queue->head;
+    if (resource->giving_back != NULL && resource->giving_back->hands_over)
+        return false; /* the attempt follows a release of this daemon, in a young turn */
+    if (queue->woken != 0 || queue->release_seen || queue->looked != LOOKED_NOT)
+        return false; /* the name is probably free */
+    return head->patient && wake_may_come(c) && (head->tried || resource->sought) &&
+           resource->name->more == 0;
+}
+
+void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
+{
+    struct queue *queue = resource->queue;
+    struct command command = command_of(c, COMMAND_ENQUEUE, resource->name);
+    command.ref = round;
+    command.waited_ms = (uint64_t)(c->now_ms - queue->head->asked_ms);
+    command.shared = queue->head->shared;
+    queue->queued |= c->voters;
+    action_send(c, c->voters, &command);
+}
+
+void wake_joined(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    if (!(round_silent(round) & bit))
+        return;
+    round->resource->queue->marked |= vote->marked;
+    if (vote->kind == VOTE_NO)
+        round->tally.granted |= bit;
+    else if (vote->kind == VOTE_HEARD || vote->kind == VOTE_UNHEARD)
+        round->tally.refused |= bit;
+    else
+        round->tally.failed |= bit;
+    if (!(round->tally.refused & bit))
+        return;
+    if (vote->kind == VOTE_HEARD)
+        round->resource->queue->heard |= bit;
+    cut_if_long(c, round->resource, master, vote->number);
+    if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
+        return;
+    round->resource->queue->ends |= bit;
+    round->resource->queue->ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
+}
+
+/* When the key is over on a quorum, as far as the masters told. */
+static int64_t over_ms(const struct coordinator *c, const struct queue *queue)
+{
+    unsigned known = masters_count(queue->ends);
+    if (known < c->quorum)
+        return INT64_MAX;
+    return (int64_t)quorum_nth_largest(queue->ends_ms, queue->ends, known - c->quorum + 1);
+}
+
+static int64_t soon_ms(struct coordinator *c)
+{
+    return c->now_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+}
+
+static int64_t woken_ms(const struct coordinator *c, const struct queue *queue)
+{
+    masters_t prompt = masters_without(queue->woken, queue->late);
+    int64_t at_ms = queue->woken_ms + (prompt != 0 ? FEW_MS : c->config.retry_max_ms);
+    return masters_count(prompt) >= c->quorum || at_ms < c->now_ms ? c->now_ms : at_ms;
+}
+
+/* Where this daemon was granted some of the votes, the first master decides between those who ask, and
+ * another attempt at once would disturb the one that wins. */
+int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
+{
+    struct queue *queue = resource->queue;
+    bool refused = verdict->code == REPLY_BUSY && verdict->tally.refused != 0;
+    if (queue->head == NULL)
+        return 0;
+    /* A SET does not tell how long the key lives that refused it, and a dead holder's may be all that keeps a quorum
+     * away. */
+    if (queue->head->patient && verdict->tally.refused != 0 && !verdict->joined)
+        cut_while_polling(c, resource);
+    if (queue->release_seen)
+        return c->now_ms;
+    if (verdict->code == REPLY_BUSY && queue->head->patient && queue->slots != NULL)
+        cut_while_polling(c, resource); /* masters with a free slot do not tell how long others live */
+    if (!refused || !queue->head->patient)
+        return soon_ms(c);
+    if (!wake_may_come(c) || resource->name->more != 0)
+        return soon_ms(c);
+    if (queue->woken != 0)
+        return woken_ms(c, queue);
+    if (!verdict->joined && verdict->tally.granted == 0)
+        return c->now_ms;
+    if (masters_count(verdict->heard) < c->quorum)
+        return soon_ms(c);
+    c->stats.slept++;
+    return earlier_ms(c->now_ms + random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS), over_ms(c, queue));
+}
+
+int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, bool late)
+{
+    if (queue->woken == 0) {
+        queue->woken_ms = c->now_ms;
+        c->stats.woken++;
+    }
+    queue->woken |= masters_bit(master);
+    if (late)
+        queue->late |= masters_bit(master);
+    queue->queued = masters_without(queue->queued, masters_bit(master));
+    return woken_ms(c, queue);
+}
+
+static void wake_send(struct coordinator *c, enum command_verb verb, const struct name *name,
+                      masters_t masters)
+{
+    masters &= c->releasers;
+    if (masters == 0)
+        return;
+    struct command command = command_of(c, verb, name);
+    action_send(c, masters, &command);
+}
+
+/* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
+static void wake_leave_slots(struct coordinator *c, struct slots *slots)
+{
+    masters_t woken = slots->queue.woken | slots->passes;
+    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.queued);
+    wake_pass(c, slots->base->name, woken);
+    slots->passes = 0;
+}
+
+void wake_leave(struct coordinator *c, struct resource *resource)
+{
+    if (resource->queue->slots != NULL) {
+        wake_leave_slots(c, resource->queue->slots);
+        return;
+    }
+    if (resource->lease != NULL && !resource->lease->shared && resource->contended)
+        return; /* its release takes this daemon out */
+    masters_t passes = resource->queue->hushed ? c->releasers : resource->queue->woken;
+    if ((resource->queue->queued | passes) == 0)
+        return; /* mostly nobody else waits */
+    wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->queued);
+    wake_pass(c, resource->name, passes);
+}
+
+void wake_granted(const struct coordinator *c, struct resource *resource)
+{
+    resource->queue->hushed = false;
+    if (resource->queue->queued != 0 && resource->queue->slots == NULL)
+        wake_contended(c, resource);
+}
+
+void wake_pass(struct coordinator *c, const struct name *name, masters_t masters)
+{
+    if (!mutant(MUTANT_PASS_FORGOTTEN))
+        wake_send(c, COMMAND_PASS, name, masters);
+}
