@@ -52,7 +52,8 @@ struct sim_tok_master {
     uint32_t epoch;                  /* the master's epoch in which it said yes to them */
     int64_t acked_us, acked_ends_us; /* a yes came, and holds for so long */
     bool acked_late;           /* a yes came, perhaps when its round was over: the daemon need not know */
-    int64_t acked_lost_us;     /* this memory of the master said yes */
+    int64_t acked_lost_us;     /* this memory of the master said yes ... */
+    uint32_t acked_epoch;      /* ... in this run of it */
     int64_t extended_lost_us;  /* this master sent the last "extended" */
     int64_t counted_held_us;   /* a yes counted, and the master has lost nothing since, except by its clock */
     int64_t confirmed_lost_us; /* an "extended" counts from this memory, old enough or not */
@@ -177,7 +178,7 @@ struct sim_oracle {
     uint32_t last_set[SIM_DAEMONS][SIM_KEYS];  /* the token of a daemon's last SET */
     uint32_t asked_tok[SIM_DAEMONS][SIM_KEYS]; /* ... also of a list that has the name */
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
-    int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon was asked to give the name's lock back */
+    int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];

@@ -7,11 +7,14 @@
 enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
 
 /* The master acknowledged the key, remembers it as far as the daemon can know, and the key cannot have
- * run out: if the key is gone there, a client released it. */
+ * run out: if the key is gone there, a client released it. After a restart of the master the daemon does not know that,
+ * also where restart_guard is off, so that the master is not kept out. */
 static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon *d, unsigned master,
                              const struct sim_tok *t)
 {
     const struct sim_tok_master *at = &t->at[master];
+    if (w->plan->param[P_UNGUARDED] != 0 && at->acked_epoch != w->master[master].epoch)
+        return false;
     return at->acked_us != 0 && !at->acked_late && at->acked_lost_us == w->master[master].lost_us &&
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
@@ -91,6 +94,7 @@ static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, in
     at->acked_us = now_us;
     at->acked_late = now_us - msg->sent_us >= timeout_us - 1000;
     at->acked_lost_us = msg->lost_us;
+    at->acked_epoch = msg->epoch;
 }
 
 static struct sim_extending *extending_of(struct sim_world *w, const struct sim_daemon *d,

@@ -50,6 +50,7 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     t->owed = room && (!holder->granted || (!holder->forgotten && now_ms < holder->told_ms));
     t->released = true;
     t->released_us = w->now_us;
+    FOR_NAMES(n, t->name) w->oracle.given_us[d->index][n] = w->now_us;
     for (unsigned i = d->first; i < d->masters; i++) {
         if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn)
             continue;

@@ -66,7 +66,8 @@ void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const st
 }
 
 /* No master has forgotten anything, so each is kept out until its marker's time at most. A daemon counts from the
- * arrival of a TIME, which the master may have read a round trip before. */
+ * arrival of a TIME, which the master may have read a round trip before. A daemon that starts after a clock was set back
+ * cannot tell a marker that seems young from a marker that was written anew. */
 static void kept_out(struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
                      const struct master_row *row)
 {
@@ -75,7 +76,9 @@ static void kept_out(struct sim_world *w, const struct sim_daemon *d, const stru
     if (!w->only_backs || row->state != MASTER_QUARANTINE || reconnects || marker->kind != STORE_GROUP_OURS)
         return;
     int64_t over_us = clock_us(&m->clock, w->now_us) - oracle_votes_from_ms(d, &marker->group) * 1000;
-    if (over_us > SLACK_US + d->node[m->index].rtt_most_us)
+    int64_t age_us = clock_us(&m->clock, w->now_us) - marker->group.from_ms * 1000;
+    bool seems_young = row->why == WHY_MEMORY && m->set_back && age_us < d->full_us;
+    if (over_us > SLACK_US + d->node[m->index].rtt_most_us && !seems_young)
         violation(w, 9, "d%u keeps m%u out (why %d), whose marker lets it vote since %.3f s", d->index,
                   m->index, row->why, (double)over_us / 1e6);
 }

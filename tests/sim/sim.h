@@ -279,7 +279,8 @@ struct sim_daemon {
         int64_t shown_us;    /* the time at which a quorum's readings, or the end of a pause, showed it */
         int64_t hello_us;    /* time stood still before its clients last said HELLO to other hosts */
         int64_t started_us;  /* start of this incarnation of the daemon */
-        int64_t sum_ms;      /* sum of the stalls that it has reported */
+        int64_t sum_ms;      /* sum of the stalls that it has reported ... */
+        int64_t told_us;     /* ... the last of them at this time */
         int64_t debt_us;     /* the part of the stalls that the daemon does not know of */
         int64_t believed_us; /* the last time at which it believed in a stall */
         uint16_t told;       /* masters that answered a TIME since */

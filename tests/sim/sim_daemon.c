@@ -170,6 +170,7 @@ static void told_clock(struct sim_world *w, struct sim_daemon *d, const struct a
               (uint64_t)action->u.clock.behind_ms, 0, 0, 0, 0);
     oracle_behind(w, d, action->u.clock.stall_ms);
     d->stall.sum_ms += action->u.clock.stall_ms;
+    d->stall.told_us = w->now_us;
     if (coordinator_behind_ms(d->core) != d->stall.sum_ms)
         violation(w, 2, "d%u counts %lld ms of stalls, but its clock is behind by %lld ms", d->index,
                   (long long)d->stall.sum_ms, (long long)coordinator_behind_ms(d->core));
@@ -355,6 +356,7 @@ static void asked_undelivered(struct sim_world *w, uint32_t request)
     if (a->verb == VERB_RESUME) {
         w->oracle.tok[a->tok].undelivered = true;
         w->oracle.tok[a->from].moved = false;
+        w->oracle.tok[oracle_other(w, a->from)].moved = false;
     } else {
         w->oracle.tok[a->tok].given_up = true;
     }

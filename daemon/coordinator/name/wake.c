@@ -123,7 +123,8 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         cut_while_polling(c, resource);
     if (queue->release_seen)
         return c->now_ms;
-    if (verdict->code == REPLY_BUSY && queue->head->patient && queue->slots != NULL)
+    bool unserved = verdict->code == REPLY_BUSY || verdict->code == REPLY_NOQUORUM;
+    if (unserved && queue->head->patient && queue->slots != NULL)
         cut_while_polling(c, resource); /* masters with a free slot do not tell how long others live */
     if (!refused || !queue->head->patient)
         return soon_ms(c);
