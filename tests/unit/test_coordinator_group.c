@@ -271,6 +271,8 @@ START_TEST(another_max_ttl_on_one_master_only_renews)
             vote("1", "INFO OK");
     }
     EXPECT_LAST("m0,2 EXTEND held T1 30000"); /* for no longer than the smaller max_ttl */
+    vote("0", "EXTEND NOT_RUN");
+    EXPECT_LAST("m0 EXTEND held T1 30000");
     vote("0,2", "EXTEND 30000");
     struct coordinator_stats stats;
     coordinator_stats(core, &stats);

@@ -25,11 +25,8 @@ static void extend_ask(struct coordinator *c, struct round *round)
     round->tally = (struct tally){.asked = c->extenders};
     if (lease != NULL && round->ttl_ms > lease->longest_ms)
         lease->longest_ms = round->ttl_ms;
-    /* Daemons with a smaller max_ttl wait for no longer than that. */
-    bool differ = c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_TTL);
-    int64_t ttl_ms = differ ? earlier_ms(round->ttl_ms, c->differ_ttl_ms) : round->ttl_ms;
     round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
-               checking ? 0 : (uint64_t)ttl_ms);
+               checking ? 0 : (uint64_t)round->ttl_ms);
 }
 
 static bool quorum_may_vote(struct coordinator *c, struct lease *lease)

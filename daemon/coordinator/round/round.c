@@ -100,6 +100,13 @@ static void show_move(const struct round *round, struct command *command)
     command->other = round->resume->key;
 }
 
+/* Daemons with a smaller max_ttl wait for no longer than that. */
+static uint64_t extend_by_ms(const struct coordinator *c, uint64_t ttl_ms)
+{
+    bool longer = c->differing != 0 && ttl_ms > (uint64_t)c->differ_ttl_ms;
+    return longer && !mutant(MUTANT_DISAGREEMENT_TTL) ? (uint64_t)c->differ_ttl_ms : ttl_ms;
+}
+
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
                 uint64_t number)
 {
@@ -111,7 +118,7 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         lease = NULL;
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
-    command->number = number;
+    command->number = verb == COMMAND_EXTEND ? extend_by_ms(c, number) : number;
     command->token = verb == COMMAND_MOVE ? round->resume->old : round->token;
     if (verb == COMMAND_MOVE)
         show_move(round, command);
