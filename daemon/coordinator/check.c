@@ -108,14 +108,14 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
 {
     uint32_t count = 0;
     const struct lease *lease = resource->lease;
-    if (lease == NULL || !lease->shared) {
+    if (lease == NULL || !lease->mode->shares) {
         assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->home == NULL);
         return 0;
     }
     bool bound = true, walked = crowd_of(c, resource)->lettered == NULL;
     for (; lease != NULL; lease = shared_next(c, lease)) {
         count += lease->key != KEY_COMMON;
-        assert(lease->resource == resource && lease->shared);
+        assert(lease->resource == resource && lease->mode->shares);
         assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
         assert(bound || !lease_is_bound(lease));
         bound = lease_is_bound(lease);
@@ -270,7 +270,7 @@ static void check_joined(const struct coordinator *c, const struct lease *lease)
     uint32_t readers = 0, bound = 0;
     if (lease->key == KEY_OWN)
         return;
-    assert(lease->shared && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
+    assert(lease->mode->shares && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
     assert(lease->key == KEY_COMMON || (lease->sent == 0 && !lease->renewing));
     if (lease->key == KEY_JOINED)
         return;
@@ -305,7 +305,7 @@ static void check_leases(const struct coordinator *c)
         assert(lease->renewing || !lease->lettered);
         commons += lease->key == KEY_COMMON;
         check_joined(c, lease);
-        assert((lease->resource->lease == lease || lease->shared) && lease->item.place != 0);
+        assert((lease->resource->lease == lease || lease->mode->shares) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
         assert(masters_without(lease->may, lease->sent) == 0);

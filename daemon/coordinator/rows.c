@@ -28,7 +28,7 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
     memset(row, 0, sizeof *row);
     row->slot = (uint16_t)(slot_base(&row->name, lease->resource->name) + 1);
     row->hold = lease->hold.kind;
-    row->shared = lease->shared;
+    row->shared = lease->mode->shares;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
     row->peer = lease->hold.peer;
     row->token = lease->token;

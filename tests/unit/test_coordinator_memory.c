@@ -5,8 +5,8 @@
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 336,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
-    ROUND_BYTES = 224, /* ... and while it is renewed */
+    LOCK_BYTES = 352,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
+    ROUND_BYTES = 232, /* ... and while it is renewed */
 };
 
 /* Names of 20 bytes, the usual length. */

@@ -53,7 +53,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     order.may = masters_without(round->tally.asked, round_without_key(round));
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
-    order.wakes = wakes && round->name->more == 0;
+    order.wakes = wakes && round->mode->wakes;
     order.sent = round->tally.asked;
     order.stays = order.wakes && stays;
     if (wakes)
@@ -71,16 +71,12 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
         code, limit, fence_shown(c, round), round->split.in_vain, round->joined, resource->queue->heard, 0};
-    /* Other daemons were refused by this attempt's keys, and may sleep. Of slots they may sleep after any such key,
-     * since no master decides whose attempt goes on. */
-    bool wakes = masters_count(round->tally.granted) >= c->quorum;
-    wakes = wakes || (resource->queue->slots != NULL && round->tally.granted != 0);
-    wakes = wakes && round->phase != ROUND_QUEUING;
+    const struct mode *mode = round->mode;
+    /* Other daemons were refused by this attempt's keys, and may sleep. */
+    unsigned stop = mode->one_stops ? 1 : c->quorum;
+    bool wakes = masters_count(round->tally.granted) >= stop && round->phase != ROUND_QUEUING;
     acquire_undo(c, round, wakes, resource->queue->head->patient);
-    if (resource->queue->slots != NULL)
-        slots_refused(c, resource, &verdict);
-    else
-        resource_refused(c, resource, &verdict);
+    mode->refused(c, resource, &verdict);
 }
 
 void acquire_abandon(struct coordinator *c, struct resource *resource)
@@ -104,10 +100,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         resource_head_leaves(c, resource);
     } else {
         acquire_detach(c, round);
-        if (round->shared && (round->woken || (resource->contended && resource->lease == NULL)))
-            mark_along(c, round->name, c->voters); /* readers of other daemons may wait, too */
-        if (resource->queue->slots != NULL)
-            slots_taken(c, resource->queue->slots);
+        round->mode->granted(c, round, resource);
         struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
         round->lease = lease->id;
         hand_granted(c, lease, round);
@@ -117,10 +110,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
 
 static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
 {
-    if (round->shared)
-        share_send(c, round, masters);
-    else
-        round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    round->mode->ask(c, round, masters);
     if (round->proposal != 0)
         fence_ask(c, round, masters);
 }
@@ -168,16 +158,6 @@ static void acquire_was_split(struct coordinator *c, struct round *round, enum s
 
 /* ---- an attempt begins ---- */
 
-/* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
-static void acquire_forget(struct queue *queue, enum round_phase phase)
-{
-    if (queue->slots != NULL && phase != ROUND_LOOKING)
-        return;
-    if (queue->slots != NULL)
-        queue->slots->passes |= queue->woken;
-    queue->woken = queue->late = queue->heard = queue->ends = 0;
-}
-
 struct round *acquire_round(struct coordinator *c, struct resource *resource, enum round_phase phase,
                             const struct token *token)
 {
@@ -185,18 +165,16 @@ struct round *acquire_round(struct coordinator *c, struct resource *resource, en
     round->resource = resource;
     resource->queue->round = round;
     resource->queue->reserve = 0;
-    acquire_forget(resource->queue, phase);
+    round->mode = resource->queue->head->mode;
+    round->mode->forget(resource->queue, phase == ROUND_LOOKING);
     round->tally.asked = c->voters;
-    round->shared = resource->queue->head->shared;
     c->acquiring++;
     round->peer = resource->queue->head->session->peer;
     admission_begins(c, round->peer);
     return round;
 }
 
-/* Where somebody else has the name in all likelihood, the head joins the queue and asks whether the key is
- * there, before it sends SETs that would have to be taken back. */
-static void acquire_queue(struct coordinator *c, struct resource *resource)
+void acquire_queue(struct coordinator *c, struct resource *resource)
 {
     static const struct token none;
     struct round *round = acquire_round(c, resource, ROUND_QUEUING, &none);
@@ -210,10 +188,10 @@ void acquire_set(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
     bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
-    likely =
-        (likely || queue->slots != NULL) && wall_is_known(c); /* else a wrong clock would enter the fence */
+    const struct mode *mode = queue->head->mode;
+    likely = (likely || mode->proposes) && wall_is_known(c); /* else a wrong clock would enter the fence */
     struct token token;
-    random_token(c, resource, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+    random_token(c, resource, &token, mode);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
     round->woken = woken;
     round->joined = queue->looked == LOOKED_UNSURE;
@@ -225,7 +203,7 @@ void acquire_set(struct coordinator *c, struct resource *resource)
         acquire_fail(c, round, REPLY_LIMIT);
         return;
     }
-    if (resource->name->more == 0)
+    if (mode->fans_out)
         round->tally.asked = fanout_first(c);
     round->narrow = round->tally.asked != c->voters;
     if (round->narrow)
@@ -253,7 +231,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         return;
     }
     resource->queue->asked = resource->queue->tail->id;
-    resource->queue->asked_alone = !wait->shared;
+    resource->queue->asked_alone = !wait->mode->shares;
     names_asked(resource);
     if (masters_count(c->voters) < c->quorum) {
         resource->queue->release_seen = false;
@@ -267,24 +245,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
         return;
     }
-    if (resource->queue->slots != NULL) {
-        slots_begin(c, resource);
-        return;
-    }
-    struct lease *common = wait->shared ? join_found(c, resource) : NULL;
-    if (common != NULL && !c->token_drawn) {
-        lease_join(c, resource, common);
-        return;
-    }
-    if (common == NULL && wake_joins(c, resource)) {
-        acquire_queue(c, resource);
-        return;
-    }
-    if (c->token_drawn) { /* a step has random bytes for one token: begin in the next step */
-        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-        return;
-    }
-    acquire_set(c, resource);
+    wait->mode->begin(c, resource);
 }
 
 /* ---- decisions ---- */
@@ -299,12 +260,9 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
-    /* Readers do not split votes among themselves, and a writer that took some asks again. Of slots another one may
-     * be free. */
-    bool retries = round->shared || (round->resource->queue->head->patient && !wake_may_come(c));
-    retries = retries || round->resource->queue->slots != NULL || round->name->more != 0;
-    if (round->name->more != 0)
-        round->split.in_vain = tally->granted != 0; /* lists are not asked again */
+    bool retries = !round->mode->splits || (round->resource->queue->head->patient && !wake_may_come(c));
+    if (round->mode->once)
+        round->split.in_vain = tally->granted != 0;
     if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)

@@ -72,7 +72,7 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
 static void resume_settle(struct coordinator *c, struct resource *resource, struct resume *resume)
 {
     struct lease *lease = resource->lease;
-    if (lease == NULL || lease->secret == NULL || lease->shared ||
+    if (lease == NULL || lease->secret == NULL || lease->mode->shares ||
         memcmp(lease->token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
         return;
     lease_settle(c, lease);
@@ -131,14 +131,14 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     }
     const struct token *old = lease != NULL ? &lease->token : &what->token;
     struct token token = *old;
-    bool shared = token_is_shared(old);
+    const struct mode *mode = mode_of(resource, token_is_shared(old));
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
-        random_token(c, resource, &token, shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+        random_token(c, resource, &token, mode);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;
     round->purpose = ROUND_RESUME;
-    round->shared = shared;
+    round->mode = mode;
     round->session = session->key;
     round->request = request;
     round->resume = resume_new(c, what, old);
@@ -250,14 +250,14 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
 static bool resume_meets_readers(const struct round *round)
 {
     const struct lease *lease = round->resource->lease;
-    return !round->shared && lease != NULL && lease->shared && lease_is_bound(lease);
+    return !round->mode->shares && lease != NULL && lease->mode->shares && lease_is_bound(lease);
 }
 
 /* A lock was granted here since the moved keys were extended: so masters lost these again, by a BREAK for example. */
 static bool resume_came_late(const struct round *round)
 {
     const struct lease *lease = round->resource->lease;
-    if (lease == NULL || lease->shared)
+    if (lease == NULL || lease->mode->shares)
         return false;
     int64_t set_ms = lease->secret != NULL ? lease->secret->set_ms : lease->granted_ms;
     return set_ms > round->t0_ms;

@@ -106,7 +106,7 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
         heal_refresh(c, lease); /* otherwise it would take this answer back */
         if (verb == COMMAND_DOWN)
             downgrade_confirmed(c, lease, masters_bit(master));
-        else if (!lease->shared)
+        else if (!lease->mode->shares)
             secret_settled(c, lease, masters_bit(master));
     }
     return round->purpose == ROUND_CHECK ? COMMAND_CHECK : COMMAND_EXTEND;
@@ -115,11 +115,11 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
 /* The script is loaded by now. A proposal that was sent with the command has run before it. */
 static void votes_again(struct coordinator *c, struct round *round, enum command_verb verb, masters_t bit)
 {
-    bool lasts = verb == COMMAND_EXTEND || verb == COMMAND_SET;
+    bool lasts = verb == COMMAND_EXTEND;
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         fence_forget(round, bit);
-    if (verb == COMMAND_SHARE)
-        share_send(c, round, bit);
+    if (verb == COMMAND_SET || verb == COMMAND_SHARE)
+        round->mode->ask(c, round, bit);
     else
         round_send(c, round, verb, bit, lasts ? (uint64_t)round->ttl_ms : 0);
 }

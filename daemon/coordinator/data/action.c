@@ -157,16 +157,13 @@ void action_retry(struct coordinator *c, struct reply *reply)
 }
 
 void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
-                  enum token_kind kind)
+                  const struct mode *mode)
 {
     unsigned len;
-    int slot = resource->queue->slots != NULL ? slot_of_name(resource->name, &len) : -1;
-    if (resource->name->more != 0)
-        kind = TOKEN_NAMES;
-    assert(!c->token_drawn);
+    int slot = slot_of_name(resource->name, &len);
+    assert(!c->token_drawn && (mode->token == TOKEN_SLOT) == (slot >= 0));
     c->token_drawn = true;
-    token_make(token, &c->config.self, slot >= 0 ? TOKEN_SLOT : kind, slot >= 0 ? (unsigned)slot : 0,
-               c->event->random);
+    token_make(token, &c->config.self, mode->token, slot >= 0 ? (unsigned)slot : 0, c->event->random);
     c->actions->random_used = true;
 }
 

@@ -26,6 +26,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/data/state_master.h"
 #include "daemon/coordinator/keep/ended.h"
+#include "daemon/coordinator/mode/mode.h"
 
 /* The type of object that owns a deadline in the heap. */
 enum item_kind {
@@ -54,7 +55,7 @@ struct wait {
     int64_t ttl_ms;
     int64_t max_ms; /* max= of the request; -1: none */
     enum hold_kind hold;
-    bool shared;             /* a reader: mode=shared */
+    const struct mode *mode; /* (ref) */
     bool patient;            /* the request has wait= above 0 */
     bool tried;              /* its first attempt is over */
     const struct word *note; /* interned; NULL: none, or passed on to the lease */
@@ -134,13 +135,14 @@ enum { HANDED = 2047 };
 struct resource {
     uint64_t id;
     uint32_t hash;
-    bool turn_goes_on;      /* the turn began before the name was last unused: see turn_recall() */
-    bool contended;         /* other daemons want the name: a release must look into the queue */
-    bool sought;            /* other daemons wanted it lately: the head joins the queue before it asks */
-    bool hands : 1;         /* this daemon's last lease of it was to be handed on */
-    bool lettered : 1;      /* letters came about its lease: struct letter has them */
-    struct queue *queue;    /* (ref) &c->nobody without waiters */
-    struct resume *resumes; /* (ref) RESUMEs of this name's tokens that are under way */
+    bool turn_goes_on;       /* the turn began before the name was last unused: see turn_recall() */
+    bool contended;          /* other daemons want the name: a release must look into the queue */
+    bool sought;             /* other daemons wanted it lately: the head joins the queue before it asks */
+    bool hands : 1;          /* this daemon's last lease of it was to be handed on */
+    bool lettered : 1;       /* letters came about its lease: struct letter has them */
+    struct queue *queue;     /* (ref) &c->nobody without waiters */
+    const struct mode *mode; /* (ref) a writer's, also where readers have the name */
+    struct resume *resumes;  /* (ref) RESUMEs of this name's tokens that are under way */
     struct lease *lease; /* (ref) the last lease granted here, until its deadline; of readers see shared.h */
     struct release *giving_back; /* (ref) a release that Q masters have not answered yet */
     int64_t retry_ms;            /* the head may not ask the masters before */
@@ -286,11 +288,11 @@ struct lease {
     masters_t released_elsewhere;
     struct hold hold;
     uint64_t fence;
-    struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
-    struct secret *secret; /* NULL: none */
-    bool renewing : 1;     /* a renewal is under way */
-    bool lettered : 1;     /* ... because of a letter */
-    bool shared;           /* a reader's */
+    struct resume *resume;   /* how to set back an undelivered RESUME; NULL: nothing to set back */
+    const struct mode *mode; /* (ref) */
+    struct secret *secret;   /* NULL: none */
+    bool renewing : 1;       /* a renewal is under way */
+    bool lettered : 1;       /* ... because of a letter */
     /* Whose key it has: its own; one that no client holds, and others rely on; or none (join.h). */
     enum { KEY_OWN, KEY_COMMON, KEY_JOINED } key : 8;
     /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
@@ -372,11 +374,11 @@ struct round {
     bool joined : 1; /* acquire: as in struct verdict */
     bool ready : 1;  /* acquire, RESUME: could be granted, but waits until the trial is over */
     bool narrow : 1; /* acquire: only Q masters were asked so far (fanout.h) */
-    bool shared : 1; /* acquire, RESUME: of a reader */
     bool woken : 1;  /* acquire: other daemons may wait behind the wake that it followed */
     bool down : 1;   /* extend: of a lease that was made a reader's, for the LOCK that asked for it */
     int32_t ttl_ms;
-    int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
+    int64_t t0_ms;           /* validity counts from here, before the first byte of SET or EXTEND was sent */
+    const struct mode *mode; /* (ref) acquire, RESUME */
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
     uint64_t lease;            /* id of the lease that the round renews, extends or brought; 0: none */
     uint64_t session, request; /* EXTEND, CHECK and RESUME; request 0: answered */
@@ -607,7 +609,7 @@ void name_copy(struct name *to, const struct name *from);
  * numbers.
  * random_between() includes both bounds. */
 void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
-                  enum token_kind kind);
+                  const struct mode *mode);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
 #endif

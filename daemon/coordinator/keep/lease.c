@@ -30,7 +30,7 @@ static void lease_uncount(struct coordinator *c, const struct lease *lease)
 {
     c->peer_locks[lease->hold.peer]--;
     c->holds[lease->hold.kind]--;
-    if (lease->shared)
+    if (lease->mode->shares)
         shared_count(c, lease, -1);
     histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
 }
@@ -43,7 +43,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         join_free(c, lease);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
-    if (lease->shared)
+    if (lease->mode->shares)
         shared_remove(c, lease);
     else if (resource->lease == lease)
         resource->lease = NULL;
@@ -87,12 +87,12 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource)
 static struct lease *lease_of_round(struct coordinator *c, struct resource *resource,
                                     const struct round *round)
 {
-    assert(resource->lease == NULL || (round->shared && resource->lease->shared));
+    assert(resource->lease == NULL || (round->mode->shares && resource->lease->mode->shares));
     struct lease *lease = lease_new(c, resource);
     if (resource->lease == NULL)
         letter_forget(c, resource, round->t0_ms);
-    lease->shared = round->shared;
-    if (!round->shared)
+    lease->mode = round->mode;
+    if (!round->mode->shares)
         resource->lease = lease;
     lease->token = round->token;
     lease->fence = round->proposal;
@@ -120,10 +120,10 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
     if (session != NULL) {
         session_link_hold(c, session, &lease->hold);
         c->holds[lease->hold.kind]++;
-        if (lease->shared)
+        if (lease->mode->shares)
             shared_count(c, lease, 1);
     }
-    if (lease->shared)
+    if (lease->mode->shares)
         shared_add(c, lease);
     renewal_plan(c, lease);
     heal_granted(c, lease, round);
@@ -165,8 +165,8 @@ void lease_join(struct coordinator *c, struct resource *resource, struct lease *
 {
     struct wait *wait = resource->queue->head;
     struct lease *lease = lease_new(c, resource);
-    lease->shared = true;
-    random_token(c, resource, &lease->token, TOKEN_SHARED);
+    lease->mode = &mode_reader;
+    random_token(c, resource, &lease->token, &mode_reader);
     lease->fence = common->fence;
     lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
     lease_hold(c, lease, wait->session, wait->request,
@@ -185,11 +185,11 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
                           uint64_t fence, int64_t until_ms)
 {
     /* leases that nobody renews here, and whose keys are gone */
-    while (resource->lease != NULL && !(round->shared && resource->lease->shared)) {
+    while (resource->lease != NULL && !(round->mode->shares && resource->lease->mode->shares)) {
         assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
-    bool is_joined = round->shared && join_is_wanted(c, resource);
+    bool is_joined = round->mode->shares && join_is_wanted(c, resource);
     struct lease *lease = lease_of_round(c, resource, round);
     lease->fence = fence;
     lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
@@ -226,7 +226,7 @@ static void lease_make_way(struct coordinator *c, const struct round *round)
 {
     struct resource *resource = round->resource;
     const struct token *old = &round->resume->old;
-    if (round->shared && resource->lease != NULL && resource->lease->shared) {
+    if (round->mode->shares && resource->lease != NULL && resource->lease->mode->shares) {
         struct lease *lease = resource_lease(c, resource, old);
         if (lease != NULL)
             lease_replace(c, lease, old);
@@ -325,16 +325,16 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     struct resource *resource = lease->resource;
     struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
     bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
-    const struct token *token = lease->shared ? &told : &key;
+    const struct token *token = lease->mode->shares ? &told : &key;
     struct release_order order = {.name = resource->name,
                                   .token = token,
-                                  .other = both ? (lease->shared ? &key : &told) : NULL,
-                                  .third = both && lease->shared ? &was : NULL,
+                                  .other = both ? (lease->mode->shares ? &key : &told) : NULL,
+                                  .third = both && lease->mode->shares ? &was : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
                                   .sent = lease->sent | lease->may | lease->granted,
                                   .resource = resource,
-                                  .shared = lease->shared,
+                                  .shared = lease->mode->shares,
                                   .session = session,
                                   .request = request,
                                   .bound = bound,
@@ -343,7 +343,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     int64_t until_ms = lease->until_ms;
 #endif
     resume_given_back(resource, &told);
-    if (lease->shared)
+    if (lease->mode->shares)
         resume_given_back(resource, &was); /* before a downgrade */
     rounds_end_extends(c, lease);
     lease_free(c, lease);
@@ -403,7 +403,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     struct resource *resource = lease->resource;
     join_unbound(c, lease);
     session_unlink_hold(c, &lease->hold);
-    if (lease->shared) { /* it goes behind the bound ones */
+    if (lease->mode->shares) { /* it goes behind the bound ones */
         shared_remove(c, lease);
         shared_add(c, lease);
     }
@@ -440,7 +440,7 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
     wait->note = NULL;
     c->peer_locks[hold->peer]++;
     session_link_hold(c, wait->session, hold);
-    random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
+    random_token(c, lease->resource, &lease->token, lease->mode);
     lease->granted_ms = c->now_ms;
     lease->ttl_ms = (int32_t)wait->ttl_ms;
     if (mutant(MUTANT_HAND_LATE))

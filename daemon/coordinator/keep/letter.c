@@ -127,9 +127,9 @@ static void letter_begin(struct coordinator *c, struct letter *letter, struct re
     letter->again = letter_is_early(resource);
     if (list != NULL)
         letter->again |= !letter_ask(c, list);
-    if (lease != NULL && !lease->shared)
+    if (lease != NULL && !lease->mode->shares)
         letter->again |= !letter_ask(c, lease);
-    letter->walking = lease != NULL && lease->shared;
+    letter->walking = lease != NULL && lease->mode->shares;
     crowd_of(c, resource)->lettered = letter->walking ? lease : NULL;
 }
 
@@ -178,7 +178,7 @@ static void letter_doubt(struct coordinator *c, struct letter *letter, const str
 {
     struct lease *lease = resource->lease;
     letter->doubted_ms = c->now_ms;
-    if (lease != NULL && !lease->shared && lease->secret != NULL && !lease->secret->settling &&
+    if (lease != NULL && !lease->mode->shares && lease->secret != NULL && !lease->secret->settling &&
         !mutant(MUTANT_LETTER_HANDS_ON))
         lease_settle(c, lease);
 }
@@ -200,7 +200,7 @@ static struct letter *letter_new(struct coordinator *c, struct resource *resourc
 static bool is_granted_since(const struct coordinator *c, const struct resource *resource, int64_t at_ms)
 {
     const struct lease *lease = resource->lease; /* of readers with a session the latest */
-    const struct lease *common = lease != NULL && lease->shared ? crowd_of(c, resource)->latest : NULL;
+    const struct lease *common = lease != NULL && lease->mode->shares ? crowd_of(c, resource)->latest : NULL;
     return (lease != NULL && lease->granted_ms >= at_ms) || (common != NULL && common->granted_ms >= at_ms);
 }
 

@@ -9,13 +9,13 @@ enum { SETTLE_MS = 50 };
 
 bool secret_may_pass_to(const struct coordinator *c, const struct wait *wait)
 {
-    return wait->patient && wait->hold == HOLD_SESSION && !wait->shared &&
+    return wait->patient && wait->hold == HOLD_SESSION && !wait->mode->shares &&
            wait->session->state == SESSION_OPEN && c->now_ms < wait->deadline_ms;
 }
 
 bool secret_is_wanted(const struct coordinator *c, const struct wait *head)
 {
-    return head->hold == HOLD_SESSION && !head->shared && head->resource->name->more == 0 &&
+    return head->hold == HOLD_SESSION && !head->mode->shares && head->resource->name->more == 0 &&
            head->next != NULL && secret_may_pass_to(c, head->next) && !c->draining;
 }
 
@@ -27,7 +27,7 @@ void secret_make(struct coordinator *c, struct lease *lease)
     secret->set_ms = lease->granted_ms;
     lease->secret = secret;
     if (!mutant(MUTANT_SECRET_TOLD))
-        random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
+        random_token(c, lease->resource, &lease->token, lease->mode);
     c->unsettled++;
 }
 
@@ -47,7 +47,7 @@ void secret_downgrade(struct coordinator *c, struct lease *lease)
     secret->is_settled = false;
     secret->settled = 0;
     if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
-        random_token(c, lease->resource, &lease->token, TOKEN_SHARED);
+        random_token(c, lease->resource, &lease->token, &mode_reader);
 }
 
 void secret_forget(struct coordinator *c, struct lease *lease)

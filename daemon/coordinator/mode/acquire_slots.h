@@ -14,16 +14,10 @@
 
 #include "daemon/coordinator/data/state.h"
 
-/* Begins an attempt for the head of a name with slots, or goes on with it. */
-void slots_begin(struct coordinator *c, struct resource *base);
 /* A master answered a LOOK. */
 void slots_told(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote);
 /* Decides a LOOK if its votes allow it, and frees the round then. */
 void slots_look(struct coordinator *c, struct round *round, bool late);
-/* A SET for the slot failed with this verdict, and is undone. */
-void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
-/* A SET for a slot was granted: the head's attempt is over. */
-void slots_taken(struct coordinator *c, struct slots *slots);
 /* The head is about to be handed another slot than the one that it asks for: its attempt goes on for the next
  * request, or is undone. */
 void slots_pass_on(struct coordinator *c, struct slots *slots);

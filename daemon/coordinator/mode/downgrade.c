@@ -11,7 +11,7 @@
 
 bool downgrade_is_meant(const struct lease *lease, const struct token *token)
 {
-    return !lease->shared || lease_was_known_by(lease, token);
+    return !lease->mode->shares || lease_was_known_by(lease, token);
 }
 
 /* The client that shows the lease's token has read it, so there is no grant any more that may prove to be
@@ -23,7 +23,7 @@ static void downgrade_begin(struct coordinator *c, struct lease *lease)
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
     lease->resume = NULL;
-    lease->shared = true;
+    lease->mode = &mode_reader;
     resource->lease = NULL;
     shared_add(c, lease);
     shared_count(c, lease, 1);
@@ -47,7 +47,7 @@ void downgrade_answer(const struct coordinator *c, struct lease *lease, struct r
 static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
-    if (head != NULL && head->shared)
+    if (head != NULL && head->mode->shares)
         resource_released(c, resource);
 }
 
@@ -56,7 +56,7 @@ static void downgrade_take_back(struct coordinator *c, struct lease *lease)
 {
     shared_remove(c, lease);
     shared_count(c, lease, -1);
-    lease->shared = false;
+    lease->mode = &mode_writer;
     lease->token = lease->secret->was;
     lease->secret->down = false;
     if (lease->resource->lease == NULL)
@@ -80,7 +80,7 @@ void downgrade_again(struct coordinator *c, struct lease *lease)
 static bool downgrade_must_wait(struct coordinator *c, const struct coordinator_event *event,
                                 const struct lease *lease)
 {
-    bool first = !lease->shared, full = c->rounds.used == c->rounds.capacity;
+    bool first = !lease->mode->shares, full = c->rounds.used == c->rounds.capacity;
     if (!full && !(first && lease_is_resumed(lease)))
         return false;
     if (first && full) {
@@ -98,7 +98,7 @@ static bool downgrade_must_wait(struct coordinator *c, const struct coordinator_
 
 void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
 {
-    bool first = !lease->shared;
+    bool first = !lease->mode->shares;
     if (slots_base(lease->resource) != lease->resource) {
         downgrade_reply(c, event, REPLY_BADARG)->text = TEXT_SLOT_ALONE;
         return;

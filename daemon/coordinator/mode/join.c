@@ -91,7 +91,7 @@ static void join_take(struct coordinator *c, struct lease *lease, struct lease *
 bool join_is_wanted(const struct coordinator *c, const struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
-    bool others = head->next != NULL && head->next->shared;
+    bool others = head->next != NULL && head->next->mode->shares;
     uint64_t readers = (uint64_t)crowd_of(c, resource)->readers + (others ? resource->queue->waiters : 1);
     bool room = (uint64_t)c->leases.used + c->acquiring + 2 <= c->config.max_locks;
     return head->hold == HOLD_SESSION && resource->name->more == 0 && readers > c->config.join_from && room &&

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/mode/shared.h"
+#include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
@@ -158,7 +159,7 @@ static bool holds(const struct session *session, const struct resource *resource
     const struct lease *lease = resource->lease;
     if (lease == NULL || !lease_is_bound(lease)) /* bound ones stand first */
         return false;
-    if (!lease->shared)
+    if (!lease->mode->shares)
         return lease->hold.session == session;
     struct hold *hold = session->holds;
     while (hold != NULL && (lease_of_hold(hold)->resource != resource || hold->kind != HOLD_SESSION))
@@ -463,3 +464,13 @@ struct resource *names_timer(struct coordinator *c, struct list *list)
     list_arm(c, list);
     return list->passing == 0 ? list->resource : NULL;
 }
+
+const struct mode mode_list = {
+    .token = TOKEN_NAMES,
+    .once = true,
+    .begin = writer_begin,
+    .forget = writer_forget,
+    .ask = writer_ask,
+    .granted = writer_granted,
+    .refused = resource_refused,
+};

@@ -4,7 +4,11 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/slots.h"
+#include "daemon/coordinator/mode/writer.h"
+#include "daemon/coordinator/name/mark.h"
+#include "daemon/coordinator/wait/resource.h"
 
 struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
 {
@@ -58,7 +62,7 @@ void shared_count(struct coordinator *c, const struct lease *lease, int by)
 
 struct lease *shared_next(const struct coordinator *c, const struct lease *lease)
 {
-    if (!lease->shared)
+    if (!lease->mode->shares)
         return NULL;
     struct lease *next = shared_of(c, lease)->next;
     return next != lease->resource->lease ? next : NULL;
@@ -79,7 +83,7 @@ struct lease *resource_lease_of(const struct coordinator *c, const struct resour
                                 uint64_t session)
 {
     struct lease *lease = resource->lease;
-    if (lease == NULL || !lease->shared)
+    if (lease == NULL || !lease->mode->shares)
         return lease != NULL && lease->hold.session != NULL && lease->hold.session->key == session ? lease
                                                                                                    : NULL;
     const struct session *found = session_find(c, session);
@@ -96,10 +100,10 @@ bool is_in_way(const struct resource *resource, const struct wait *wait)
         return slots_are_held(resource->queue->slots);
     if (lease == NULL || !lease_is_bound(lease))
         return false;
-    return !lease->shared || !wait->shared;
+    return !lease->mode->shares || !wait->mode->shares;
 }
 
-void share_send(struct coordinator *c, const struct round *round, masters_t masters)
+static void share_send(struct coordinator *c, const struct round *round, masters_t masters)
 {
     if (masters == 0)
         return;
@@ -111,3 +115,34 @@ void share_send(struct coordinator *c, const struct round *round, masters_t mast
     if (round->resource != NULL)
         command->waited_ms = (uint64_t)(c->now_ms - round->resource->queue->head->asked_ms);
 }
+
+static void reader_begin(struct coordinator *c, struct resource *resource)
+{
+    struct lease *common = join_found(c, resource);
+    if (common == NULL)
+        writer_begin(c, resource);
+    else if (c->token_drawn) /* a step has random bytes for one token: begin in the next step */
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
+    else
+        lease_join(c, resource, common);
+}
+
+/* Readers of other daemons may wait, too. */
+static void reader_granted(struct coordinator *c, const struct round *round, struct resource *resource)
+{
+    if (round->woken || (resource->contended && resource->lease == NULL))
+        mark_along(c, round->name, c->voters);
+}
+
+/* Readers do not split votes among themselves, and a writer that took some asks again. */
+const struct mode mode_reader = {
+    .token = TOKEN_SHARED,
+    .shares = true,
+    .wakes = true,
+    .fans_out = true,
+    .begin = reader_begin,
+    .forget = writer_forget,
+    .ask = share_send,
+    .granted = reader_granted,
+    .refused = resource_refused,
+};

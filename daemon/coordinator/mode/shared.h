@@ -31,7 +31,4 @@ struct lease *resource_lease_of(const struct coordinator *c, const struct resour
 /* Whether a lease here keeps the wait from asking the masters. Readers are not in each other's way. */
 bool is_in_way(const struct resource *resource, const struct wait *wait);
 
-/* The commands of readers. */
-void share_send(struct coordinator *c, const struct round *round, masters_t masters);
-
 #endif

@@ -65,6 +65,7 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
         return NULL;
     }
     resource->queue = &c->nobody;
+    resource->mode = name->more != 0 ? &mode_list : slots != NULL ? &mode_slot : &mode_writer;
     resource->hash = hash;
     resource->name = intern_name(&c->intern, name);
     table_add(&c->names, pool_slot(&c->resources, resource));

@@ -60,7 +60,7 @@ void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
     struct command command = command_of(c, COMMAND_ENQUEUE, resource->name);
     command.ref = round;
     command.waited_ms = (uint64_t)(c->now_ms - queue->head->asked_ms);
-    command.shared = queue->head->shared;
+    command.shared = queue->head->mode->shares;
     queue->queued |= c->voters;
     action_send(c, c->voters, &command);
 }
@@ -178,7 +178,7 @@ void wake_leave(struct coordinator *c, struct resource *resource)
         wake_leave_slots(c, resource->queue->slots);
         return;
     }
-    if (resource->lease != NULL && !resource->lease->shared && resource->contended)
+    if (resource->lease != NULL && !resource->lease->mode->shares && resource->contended)
         return; /* its release takes this daemon out */
     masters_t passes = resource->queue->hushed ? c->releasers : resource->queue->woken;
     if ((resource->queue->queued | passes) == 0)

@@ -85,7 +85,7 @@ static void show_secret(const struct lease *lease, struct command *command)
     if (secret_other(lease) == NULL)
         return;
     command->number += command->verb == COMMAND_CHECK; /* no TTL becomes longer */
-    if (lease->shared) {
+    if (lease->mode->shares) {
         show_reader(lease, command);
         return;
     }
@@ -114,7 +114,7 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         return;
     bool asks = verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
     const struct lease *lease = asks ? pool_find(&c->leases, round->lease) : NULL;
-    if (mutant(MUTANT_DOWN_ONCE) && lease != NULL && lease->shared && !round->down)
+    if (mutant(MUTANT_DOWN_ONCE) && lease != NULL && lease->mode->shares && !round->down)
         lease = NULL;
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;

@@ -68,7 +68,7 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
-    if (!event->what.shared && lease->shared) {
+    if (!event->what.shared && lease->mode->shares) {
         reply_to(c, event, REPLY_MODE)->text = TEXT_IS_SHARED;
         return;
     }

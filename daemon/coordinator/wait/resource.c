@@ -88,7 +88,7 @@ static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = wait_refuse(c, wait, REPLY_BUSY);
     reply->split = split;
-    if (lease != NULL && !lease->shared && !lease_is_bound(lease) && lease->until_ms > c->now_ms)
+    if (lease != NULL && !lease->mode->shares && !lease_is_bound(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
@@ -248,7 +248,7 @@ void resource_released(struct coordinator *c, struct resource *resource)
  * when the last attempt began; a request that came later asks for itself. */
 static bool resource_was_asked(const struct queue *queue, const struct wait *wait)
 {
-    return wait->id <= queue->asked && !(wait->shared && queue->asked_alone);
+    return wait->id <= queue->asked && !(wait->mode->shares && queue->asked_alone);
 }
 
 static struct wait *to_sweep(const struct resource *resource)
@@ -351,7 +351,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 static bool resource_comes_along(const struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
-    return head != NULL && head->shared && resource->lease != NULL && resource->lease->shared;
+    return head != NULL && head->mode->shares && resource->lease != NULL && resource->lease->mode->shares;
 }
 
 /* A slot was granted, and others may be free: the next head asks at once. */
@@ -422,7 +422,8 @@ void resource_timer(struct coordinator *c, struct resource *resource)
 
 /* ---- a request comes ---- */
 
-static struct wait *wait_new(struct coordinator *c, const struct request *what, uint64_t request)
+static struct wait *wait_new(struct coordinator *c, const struct resource *resource,
+                             const struct request *what, uint64_t request)
 {
     struct wait *wait = pool_take(&c->waits);
     if (wait == NULL)
@@ -435,7 +436,7 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->shared = what->shared;
+    wait->mode = mode_of(resource, what->shared);
     wait->note = intern_note(&c->intern, &what->note);
     wait->order = what->order;
     if (wait->patient)
@@ -544,7 +545,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
     if ((what->slots != 0 || resource->queue->slots != NULL) &&
         refuse_mode(c, session, request, what, resource))
         return;
-    struct wait *wait = wait_new(c, what, request);
+    struct wait *wait = wait_new(c, resource, what, request);
     if (wait == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_WAITERS);
         resource_advance(c, resource);

@@ -1,0 +1,52 @@
+/* What kinds of locks differ in. A request names what it wants; each of the rooms of this folder says with one const
+ * struct how that is asked for and given back, and all other files ask that struct:
+ *
+ *     writer.c          one client has the name: SET of its key
+ *     shared.c, join.c  a reader: other readers may have the name as well (SHARE)
+ *     acquire_slots.c   one of the numbered slots of a name, each of which is a lock of its own
+ *     names.c           a list of names, all or none
+ *
+ * A name's resource, a wait, a round and a lease each point to their mode: a reader's are of mode_reader, though the
+ * name's resource is of mode_writer, since readers and writers may want the same name. */
+#ifndef REDLOCKD_MODE_H
+#define REDLOCKD_MODE_H
+
+#include <stdbool.h>
+
+#include "daemon/coordinator/base/quorum.h"
+#include "daemon/coordinator/base/token.h"
+
+struct coordinator;
+struct resource;
+struct round;
+struct queue;
+struct verdict;
+
+struct mode {
+    enum token_kind token; /* of the tokens that are drawn for it */
+    bool shares;           /* two of this mode are not in each other's way */
+    bool wakes;     /* its releases look into the queue on the masters; a list's names do that one by one */
+    bool fans_out;  /* with fanout: quorum, an attempt asks a quorum of masters first */
+    bool splits;    /* where votes are split, one master decides whose attempt goes on */
+    bool once;      /* an attempt that only some masters granted is not asked again */
+    bool one_stops; /* one key of an attempt that failed may have sent others to sleep */
+    bool proposes;  /* each SET proposes a fence, also that of a head that asks again */
+
+    /* The head asks the masters: its quorum and the limits were checked. */
+    void (*begin)(struct coordinator *c, struct resource *resource);
+    /* A round of the head begins: what an earlier one was told is forgotten. looks: it is no attempt yet. */
+    void (*forget)(struct queue *queue, bool looks);
+    /* Asks these masters for the key of the round. */
+    void (*ask)(struct coordinator *c, const struct round *round, masters_t masters);
+    /* The round was granted, and its lease is about to be made. */
+    void (*granted)(struct coordinator *c, const struct round *round, struct resource *resource);
+    /* The round failed with this verdict, and was undone. */
+    void (*refused)(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
+};
+
+/* Of a reader, or else of the resource: a list, or a name with slots, has no readers. */
+const struct mode *mode_of(const struct resource *resource, bool shared);
+
+extern const struct mode mode_writer, mode_reader, mode_slot, mode_list;
+
+#endif

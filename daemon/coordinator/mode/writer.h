@@ -1,0 +1,12 @@
+/* A lock that one client has alone; the other modes begin with what it does. */
+#ifndef REDLOCKD_WRITER_H
+#define REDLOCKD_WRITER_H
+
+#include "daemon/coordinator/data/state.h"
+
+void writer_begin(struct coordinator *c, struct resource *resource);
+void writer_forget(struct queue *queue, bool looks);
+void writer_ask(struct coordinator *c, const struct round *round, masters_t masters);
+void writer_granted(struct coordinator *c, const struct round *round, struct resource *resource);
+
+#endif
