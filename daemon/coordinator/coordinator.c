@@ -92,6 +92,10 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     if (c == NULL)
         return NULL;
     c->config = *config;
+    c->modes[MODE_WRITER] = &mode_writer;
+    c->modes[MODE_READER] = &mode_reader;
+    c->modes[MODE_SLOT] = &mode_slot;
+    c->modes[MODE_LIST] = &mode_list;
     if (config->max_renewals == 0)
         c->config.max_renewals = RENEWALS;
     if (config->join_from == 0)

@@ -131,7 +131,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     }
     const struct token *old = lease != NULL ? &lease->token : &what->token;
     struct token token = *old;
-    const struct mode *mode = mode_of(resource, token_is_shared(old));
+    const struct mode *mode = mode_of(c, resource, token_is_shared(old));
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
         random_token(c, resource, &token, mode);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;

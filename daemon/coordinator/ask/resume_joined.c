@@ -45,7 +45,7 @@ static void take(struct coordinator *c, struct session *session, uint64_t reques
         join_lost(c, lease);
         lease->until_ms = lease->hold.ends_ms;
     }
-    random_token(c, lease->resource, &lease->token, &mode_reader);
+    random_token(c, lease->resource, &lease->token, c->modes[MODE_READER]);
     session_link_hold(c, session, &lease->hold);
     shared_add(c, lease);
     join_bound(c, lease);

@@ -465,6 +465,7 @@ struct session {
 
 struct coordinator {
     struct coordinator_config config;
+    const struct mode *modes[MODES];
     unsigned quorum;
     int64_t full_ms;       /* length of a full quarantine: max_ttl and its drift */
     int64_t now_ms;        /* CLOCK_BOOTTIME plus behind_ms */
@@ -547,6 +548,13 @@ struct coordinator {
 static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 {
     return a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* Of a reader, or else of the resource: a list, or a name with slots, has no readers. */
+static inline const struct mode *mode_of(const struct coordinator *c, const struct resource *resource,
+                                         bool shared)
+{
+    return shared && resource->mode == c->modes[MODE_WRITER] ? c->modes[MODE_READER] : resource->mode;
 }
 
 struct lease *lease_of_hold(struct hold *hold);

@@ -165,8 +165,8 @@ void lease_join(struct coordinator *c, struct resource *resource, struct lease *
 {
     struct wait *wait = resource->queue->head;
     struct lease *lease = lease_new(c, resource);
-    lease->mode = &mode_reader;
-    random_token(c, resource, &lease->token, &mode_reader);
+    lease->mode = c->modes[MODE_READER];
+    random_token(c, resource, &lease->token, c->modes[MODE_READER]);
     lease->fence = common->fence;
     lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
     lease_hold(c, lease, wait->session, wait->request,

@@ -47,7 +47,7 @@ void secret_downgrade(struct coordinator *c, struct lease *lease)
     secret->is_settled = false;
     secret->settled = 0;
     if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
-        random_token(c, lease->resource, &lease->token, &mode_reader);
+        random_token(c, lease->resource, &lease->token, c->modes[MODE_READER]);
 }
 
 void secret_forget(struct coordinator *c, struct lease *lease)

@@ -3,7 +3,6 @@
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/ask/acquire_private.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
 #include "daemon/coordinator/name/turn.h"
@@ -135,7 +134,7 @@ static void slots_busy(struct coordinator *c, struct slots *slots)
     slots_end(c, slots, &verdict);
 }
 
-static void slots_begin(struct coordinator *c, struct resource *base)
+void slots_begin(struct coordinator *c, struct resource *base)
 {
     struct slots *slots = base->queue->slots;
     const struct wait *head = slots->queue.head;
@@ -163,7 +162,7 @@ static void slots_begin(struct coordinator *c, struct resource *base)
 }
 
 /* Other daemons got four of the slots that were free a moment ago. Another LOOK follows a pause. */
-static void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
+void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
 {
     struct slots *slots = resource->queue->slots;
     bool more = (!slots->looked || slots->tries + 1 < TRIES) && !mutant(MUTANT_SLOT_GIVES_UP);
@@ -184,7 +183,7 @@ static void slots_refused(struct coordinator *c, struct resource *resource, cons
 }
 
 /* Where it had to look, others may be in the queue whom only the release of this slot wakes. */
-static void slots_taken(struct coordinator *c, const struct round *round, struct resource *resource)
+void slots_taken(struct coordinator *c, const struct round *round, struct resource *resource)
 {
     (void)round;
     struct slots *slots = resource->queue->slots;
@@ -311,26 +310,3 @@ void slots_look(struct coordinator *c, struct round *round, bool late)
     if (!open || (answered >= c->quorum && slots_any_free(slots, c->quorum)))
         slots_looked(c, round);
 }
-
-/* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
-static void slots_forget(struct queue *queue, bool looks)
-{
-    if (!looks)
-        return;
-    queue->slots->passes |= queue->woken;
-    writer_forget(queue, looks);
-}
-
-/* No master decides whose attempt goes on, since another slot may be free. */
-const struct mode mode_slot = {
-    .token = TOKEN_SLOT,
-    .wakes = true,
-    .fans_out = true,
-    .one_stops = true,
-    .proposes = true,
-    .begin = slots_begin,
-    .forget = slots_forget,
-    .ask = writer_ask,
-    .granted = slots_taken,
-    .refused = slots_refused,
-};

@@ -14,6 +14,12 @@
 
 #include "daemon/coordinator/data/state.h"
 
+/* Begins an attempt for the head of a name with slots, or goes on with it; a SET for a slot was granted, so that the
+ * attempt is over; or it failed with this verdict, and was undone (struct mode). */
+void slots_begin(struct coordinator *c, struct resource *base);
+void slots_taken(struct coordinator *c, const struct round *round, struct resource *resource);
+void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
+
 /* A master answered a LOOK. */
 void slots_told(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote);
 /* Decides a LOOK if its votes allow it, and frees the round then. */

@@ -23,7 +23,7 @@ static void downgrade_begin(struct coordinator *c, struct lease *lease)
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
     lease->resume = NULL;
-    lease->mode = &mode_reader;
+    lease->mode = c->modes[MODE_READER];
     resource->lease = NULL;
     shared_add(c, lease);
     shared_count(c, lease, 1);
@@ -56,7 +56,7 @@ static void downgrade_take_back(struct coordinator *c, struct lease *lease)
 {
     shared_remove(c, lease);
     shared_count(c, lease, -1);
-    lease->mode = &mode_writer;
+    lease->mode = c->modes[MODE_WRITER];
     lease->token = lease->secret->was;
     lease->secret->down = false;
     if (lease->resource->lease == NULL)

@@ -1,10 +1,10 @@
 /* What kinds of locks differ in. A request names what it wants; each of the rooms of this folder says with one const
  * struct how that is asked for and given back, and all other files ask that struct:
  *
- *     writer.c          one client has the name: SET of its key
- *     shared.c, join.c  a reader: other readers may have the name as well (SHARE)
- *     acquire_slots.c   one of the numbered slots of a name, each of which is a lock of its own
- *     names.c           a list of names, all or none
+ *     writer.c         one client has the name: SET of its key
+ *     reader.c         other readers may have the name as well: SHARE (shared.h, join.h)
+ *     slot.c           one of the numbered slots of a name, each a lock of its own (slots.h, acquire_slots.h)
+ *     list.c           several names, all or none (names.h)
  *
  * A name's resource, a wait, a round and a lease each point to their mode: a reader's are of mode_reader, though the
  * name's resource is of mode_writer, since readers and writers may want the same name. */
@@ -44,8 +44,8 @@ struct mode {
     void (*refused)(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 };
 
-/* Of a reader, or else of the resource: a list, or a name with slots, has no readers. */
-const struct mode *mode_of(const struct resource *resource, bool shared);
+/* The modes stand in c->modes: coordinator.c alone knows their rooms, which may call all others. */
+enum mode_kind { MODE_WRITER, MODE_READER, MODE_SLOT, MODE_LIST, MODES };
 
 extern const struct mode mode_writer, mode_reader, mode_slot, mode_list;
 

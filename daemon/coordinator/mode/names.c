@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
@@ -464,13 +463,3 @@ struct resource *names_timer(struct coordinator *c, struct list *list)
     list_arm(c, list);
     return list->passing == 0 ? list->resource : NULL;
 }
-
-const struct mode mode_list = {
-    .token = TOKEN_NAMES,
-    .once = true,
-    .begin = writer_begin,
-    .forget = writer_forget,
-    .ask = writer_ask,
-    .granted = writer_granted,
-    .refused = resource_refused,
-};

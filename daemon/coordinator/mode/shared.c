@@ -4,11 +4,7 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/lease.h"
-#include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mode/writer.h"
-#include "daemon/coordinator/name/mark.h"
-#include "daemon/coordinator/wait/resource.h"
 
 struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
 {
@@ -102,47 +98,3 @@ bool is_in_way(const struct resource *resource, const struct wait *wait)
         return false;
     return !lease->mode->shares || !wait->mode->shares;
 }
-
-static void share_send(struct coordinator *c, const struct round *round, masters_t masters)
-{
-    if (masters == 0)
-        return;
-    struct command *command = action_command(c, masters, COMMAND_SHARE, round->name);
-    command->ref = round->id;
-    command->token = round->token;
-    command->number = (uint64_t)round->ttl_ms;
-    command->to = c->config.self;
-    if (round->resource != NULL)
-        command->waited_ms = (uint64_t)(c->now_ms - round->resource->queue->head->asked_ms);
-}
-
-static void reader_begin(struct coordinator *c, struct resource *resource)
-{
-    struct lease *common = join_found(c, resource);
-    if (common == NULL)
-        writer_begin(c, resource);
-    else if (c->token_drawn) /* a step has random bytes for one token: begin in the next step */
-        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else
-        lease_join(c, resource, common);
-}
-
-/* Readers of other daemons may wait, too. */
-static void reader_granted(struct coordinator *c, const struct round *round, struct resource *resource)
-{
-    if (round->woken || (resource->contended && resource->lease == NULL))
-        mark_along(c, round->name, c->voters);
-}
-
-/* Readers do not split votes among themselves, and a writer that took some asks again. */
-const struct mode mode_reader = {
-    .token = TOKEN_SHARED,
-    .shares = true,
-    .wakes = true,
-    .fans_out = true,
-    .begin = reader_begin,
-    .forget = writer_forget,
-    .ask = share_send,
-    .granted = reader_granted,
-    .refused = resource_refused,
-};

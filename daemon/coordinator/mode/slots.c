@@ -19,7 +19,7 @@ bool slots_make(struct coordinator *c, struct resource *base)
     slots->queue.slots = slots;
     slots->queue.verdict.code = REPLY_BUSY;
     base->queue = &slots->queue;
-    base->mode = &mode_slot;
+    base->mode = c->modes[MODE_SLOT];
     return true;
 }
 

@@ -31,11 +31,6 @@ void writer_granted(struct coordinator *c, const struct round *round, struct res
     (void)c, (void)round, (void)resource;
 }
 
-const struct mode *mode_of(const struct resource *resource, bool shared)
-{
-    return shared && resource->mode == &mode_writer ? &mode_reader : resource->mode;
-}
-
 const struct mode mode_writer = {
     .token = TOKEN_EXCLUSIVE,
     .wakes = true,

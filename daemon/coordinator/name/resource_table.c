@@ -65,7 +65,9 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
         return NULL;
     }
     resource->queue = &c->nobody;
-    resource->mode = name->more != 0 ? &mode_list : slots != NULL ? &mode_slot : &mode_writer;
+    resource->mode = name->more != 0 ? c->modes[MODE_LIST]
+                     : slots != NULL ? c->modes[MODE_SLOT]
+                                     : c->modes[MODE_WRITER];
     resource->hash = hash;
     resource->name = intern_name(&c->intern, name);
     table_add(&c->names, pool_slot(&c->resources, resource));

@@ -436,7 +436,7 @@ static struct wait *wait_new(struct coordinator *c, const struct resource *resou
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->mode = mode_of(resource, what->shared);
+    wait->mode = mode_of(c, resource, what->shared);
     wait->note = intern_note(&c->intern, &what->note);
     wait->order = what->order;
     if (wait->patient)
