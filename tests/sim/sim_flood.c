@@ -12,6 +12,7 @@ enum {
     SERVE_US = 300, /* a master's time for a command */
     HELD_US = 500,  /* a request that was held back is looked at again */
     STRANGERS = 8,  /* tokens that a client makes up */
+    UNREAD = 2000,  /* requests without an answer that fit into a connection which is not read */
     FORGED_US = 10000 /* between two letters */,
     FIRST_US = 2000000, /* by then the masters vote */
     SECOND_US = 1000000,
@@ -40,9 +41,20 @@ static uint32_t made_up(struct sim_world *w, unsigned client, unsigned which)
     return oracle_tok(w, &token, 0);
 }
 
+static int64_t unanswered(const struct sim_world *w, const struct sim_client *c)
+{
+    const struct sim_oracle *o = &w->oracle;
+    int64_t count = 0;
+    for (uint32_t i = 1; i < o->asks; i++)
+        count += !o->asked[i].answered && o->session[o->asked[i].session].client == c->index;
+    return count;
+}
+
+/* A client cannot send more than its connection takes. */
 void flood_begin(struct sim_world *w, struct sim_client *c, int64_t requests)
 {
-    for (int64_t i = 0; i < requests && w->now_us > FIRST_US && w->daemon[c->home].running; i++) {
+    int64_t room = UNREAD - unanswered(w, c);
+    for (int64_t i = 0; i < requests && i < room && w->now_us > FIRST_US && w->daemon[c->home].running; i++) {
         struct request what;
         unsigned which = (unsigned)i % STRANGERS, name = (unsigned)i % w->names;
         uint32_t tok = made_up(w, c->index, which);
