@@ -57,7 +57,7 @@ static bool drain_tells(const struct coordinator *c)
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
     const struct slots *slots = resource->queue->slots;
-    bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
+    bool bound = resource->queue->head != NULL && resource->queue->head->mode->in_way(resource);
     bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
     bool leaves = resource->queue->head != NULL && resource->queue->head->item.place != 0 &&
                   resource->queue->head->deadline_ms <= c->now_ms;
@@ -70,7 +70,7 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
     assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping || asks || drain_tells(c));
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL || (slots != NULL && slots->here != 0) || names_keep(resource));
+           resource->resumes != NULL || resource->mode->stays(resource));
 }
 
 /* The resource of a slot: it has a use, and its own queue is that of its name. */

@@ -213,6 +213,14 @@ void acquire_set(struct coordinator *c, struct resource *resource)
         hand_asked(c, resource, round);
 }
 
+void acquire_soon(struct coordinator *c, struct resource *resource)
+{
+    if (c->token_drawn)
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
+    else
+        acquire_set(c, resource);
+}
+
 /* The driver holds back requests, and so the first attempt of each. Those that follow must not take all places, or the
  * peer's own UNLOCK would find none. */
 static bool acquire_is_held_back(const struct coordinator *c, const struct wait *wait)

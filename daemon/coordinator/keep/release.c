@@ -63,15 +63,12 @@ static void release_answer(struct coordinator *c, struct release *release, enum 
 
 /* ---- the next head ---- */
 
-/* Whether the head's SETs may follow at once. A head that is asking for another slot already goes on with that. */
+/* Whether the head's SETs may follow at once. */
 static bool release_may_be_followed(const struct coordinator *c, const struct resource *resource)
 {
-    const struct queue *queue = resource->queue;
-    if (queue->head == NULL)
-        return !wake_is_contended(c, resource);
-    if (queue->slots != NULL)
-        return queue->round == NULL && !queue->sweeping;
-    return names_use(resource) == NAMES_FREE;
+    if (resource->queue->head == NULL)
+        return !resource->mode->is_contended(c, resource);
+    return resource->mode->follows(c, resource);
 }
 
 /* Makes the next head wait for this release. In a young turn (turn.h) the head's SETs follow the release at
@@ -85,11 +82,10 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
         resource->giving_back->resource = NULL;
     resource->giving_back = release;
     release->resource = resource;
-    bool single = resource->name->more == 0;
     bool follows = release_may_be_followed(c, resource);
-    release->hands_over = release->known && follows && single && turn_is_young(c, resource);
-    if (resource->queue->slots != NULL)
-        resource->queue->slots->awaited += !release->hands_over;
+    release->hands_over = release->known && follows && resource->mode->wakes && turn_is_young(c, resource);
+    if (!release->hands_over)
+        resource->mode->stands(resource, 1);
 }
 
 /* A release that the head's SETs follow wakes nobody: the turn is still this daemon's. */
@@ -98,9 +94,10 @@ static bool is_to_wake(const struct coordinator *c, const struct release *releas
     const struct resource *resource = release->resource;
     if (release->shared)
         return !release->hands_over; /* the last reader wakes whoever waits, and none knows who is the last */
-    if (resource == NULL || release->hands_over || resource->name->more != 0)
+    if (resource == NULL || release->hands_over || !resource->mode->wakes)
         return false;
-    return resource->queue->head != NULL || resource->turn_goes_on || wake_is_contended(c, resource);
+    return resource->queue->head != NULL || resource->turn_goes_on ||
+           resource->mode->is_contended(c, resource);
 }
 
 /* The release no longer stands before the next head. The head asks at once if a lock was really given back;
@@ -116,14 +113,14 @@ static void let_go(struct coordinator *c, struct release *release)
     resource->giving_back = NULL;
     names_changed(c, resource);
     names_pass(c, resource, false);
-    if (resource->queue->slots != NULL)
-        resource->queue->slots->awaited -= !release->hands_over;
+    if (!release->hands_over)
+        resource->mode->stands(resource, -1);
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
     if (release->wakes && !release->shared)
         resource->contended = resource->sought = false;
-    else if (!release->wakes && wake_is_contended(c, resource) && is_left)
+    else if (!release->wakes && resource->mode->is_contended(c, resource) && is_left)
         /* This daemon was told while the release was under way. */
         wake_pass(c, slots_base(resource)->name, release->asked);
     if (resource->queue->head != NULL)

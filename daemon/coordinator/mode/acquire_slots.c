@@ -188,7 +188,7 @@ void slots_taken(struct coordinator *c, const struct round *round, struct resour
     (void)round;
     struct slots *slots = resource->queue->slots;
     if (slots->looked)
-        wake_contended(c, slots->base);
+        slots_wanted(c, slots->base);
     slots->attempt = 0;
     slots->looked = false;
     slots->passes = 0;

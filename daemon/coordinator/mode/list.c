@@ -1,13 +1,26 @@
 /* A list of names (names.h), as the head's attempt sees it. */
+#include "daemon/coordinator/ask/acquire_private.h"
+#include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/writer.h"
+#include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
 
 const struct mode mode_list = {
     .token = TOKEN_NAMES,
     .once = true,
-    .begin = writer_begin,
+    .begin = acquire_soon,
     .forget = writer_forget,
     .ask = writer_ask,
     .granted = writer_granted,
     .refused = resource_refused,
+    .in_way = writer_in_way,
+    .awaits = release_is_awaited,
+    .stays = names_keep,
+    .stands = writer_stands,
+    .follows = writer_follows,
+    .freed = writer_freed,
+    .contended = wake_contended,
+    .is_contended = wake_is_contended,
+    .left = wake_leave,
+    .got = wake_granted,
 };

@@ -31,6 +31,7 @@ struct mode {
     bool once;      /* an attempt that only some masters granted is not asked again */
     bool one_stops; /* one key of an attempt that failed may have sent others to sleep */
     bool proposes;  /* each SET proposes a fence, also that of a head that asks again */
+    bool turns;     /* where masters wake nobody, daemons take turns at the name */
 
     /* The head asks the masters: its quorum and the limits were checked. */
     void (*begin)(struct coordinator *c, struct resource *resource);
@@ -42,6 +43,25 @@ struct mode {
     void (*granted)(struct coordinator *c, const struct round *round, struct resource *resource);
     /* The round failed with this verdict, and was undone. */
     void (*refused)(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
+
+    /* Whether holders here keep a wait of this mode from asking the masters. */
+    bool (*in_way)(const struct resource *resource);
+    /* Whether the head must not ask before a release here was answered. */
+    bool (*awaits)(const struct resource *resource);
+    /* Whether the resource must stay though nobody holds it or waits for it, and no release stands before it. */
+    bool (*stays)(const struct resource *resource);
+    /* A release begins to stand before the next head (1), or does no more (-1). */
+    void (*stands)(struct resource *resource, int by);
+    /* Whether the head's SETs may follow a release at once. */
+    bool (*follows)(const struct coordinator *c, const struct resource *resource);
+    /* The lock may be free now. */
+    void (*freed)(struct resource *resource);
+    /* Other daemons want the name; and whether they do: then a release must look into the queue on the masters. */
+    void (*contended)(const struct coordinator *c, struct resource *resource);
+    bool (*is_contended)(const struct coordinator *c, const struct resource *resource);
+    /* The last head has left; or the head got the name. */
+    void (*left)(struct coordinator *c, struct resource *resource);
+    void (*got)(const struct coordinator *c, struct resource *resource);
 };
 
 /* The modes stand in c->modes: coordinator.c alone knows their rooms, which may call all others. */

@@ -29,6 +29,12 @@ static void reader_begin(struct coordinator *c, struct resource *resource)
         lease_join(c, resource, common);
 }
 
+static bool reader_in_way(const struct resource *resource)
+{
+    const struct lease *lease = resource->lease;
+    return lease != NULL && lease_is_bound(lease) && !lease->mode->shares;
+}
+
 /* Readers of other daemons may wait, too. */
 static void reader_granted(struct coordinator *c, const struct round *round, struct resource *resource)
 {
@@ -36,7 +42,8 @@ static void reader_granted(struct coordinator *c, const struct round *round, str
         mark_along(c, round->name, c->voters);
 }
 
-/* Readers do not split votes among themselves, and a writer that took some asks again. */
+/* Readers do not split votes among themselves, and a writer that took some asks again. What a resource, not a wait, is
+ * asked has no answer here: the resource of a name is of mode_writer. */
 const struct mode mode_reader = {
     .token = TOKEN_SHARED,
     .shares = true,
@@ -47,4 +54,5 @@ const struct mode mode_reader = {
     .ask = share_send,
     .granted = reader_granted,
     .refused = resource_refused,
+    .in_way = reader_in_way,
 };

@@ -4,7 +4,6 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/lease.h"
-#include "daemon/coordinator/mode/slots.h"
 
 struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
 {
@@ -87,14 +86,4 @@ struct lease *resource_lease_of(const struct coordinator *c, const struct resour
     while (hold != NULL && lease_of_hold(hold)->resource != resource)
         hold = hold->session_next;
     return hold != NULL ? lease_of_hold(hold) : NULL;
-}
-
-bool is_in_way(const struct resource *resource, const struct wait *wait)
-{
-    const struct lease *lease = resource->lease;
-    if (resource->queue->slots != NULL)
-        return slots_are_held(resource->queue->slots);
-    if (lease == NULL || !lease_is_bound(lease))
-        return false;
-    return !lease->mode->shares || !wait->mode->shares;
 }

@@ -28,7 +28,4 @@ struct lease *resource_lease(const struct coordinator *c, const struct resource 
 struct lease *resource_lease_of(const struct coordinator *c, const struct resource *resource,
                                 uint64_t session);
 
-/* Whether a lease here keeps the wait from asking the masters. Readers are not in each other's way. */
-bool is_in_way(const struct resource *resource, const struct wait *wait);
-
 #endif

@@ -1,15 +1,60 @@
-/* A numbered slot of a name (slots.h), as the head's attempt sees it. */
+/* A numbered slot of a name (slots.h). Its resource and that of the name share the queue, and answer alike. */
 #include "daemon/coordinator/mode/acquire_slots.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mode/writer.h"
+#include "daemon/coordinator/name/wake.h"
 
 /* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
-static void slots_forget(struct queue *queue, bool looks)
+static void slot_forget(struct queue *queue, bool looks)
 {
     if (!looks)
         return;
     queue->slots->passes |= queue->woken;
     writer_forget(queue, looks);
+}
+
+static bool slot_in_way(const struct resource *resource)
+{
+    return slots_are_held(resource->queue->slots);
+}
+
+static bool slot_awaits(const struct resource *resource)
+{
+    return release_is_awaited(resource) || slots_are_awaited(resource->queue->slots);
+}
+
+static bool slot_stays(const struct resource *resource)
+{
+    return resource->queue->slots->here != 0;
+}
+
+static void slot_stands(struct resource *resource, int by)
+{
+    resource->queue->slots->awaited += (uint32_t)by;
+}
+
+/* A head that is asking for another slot already goes on with that. */
+static bool slot_follows(const struct coordinator *c, const struct resource *resource)
+{
+    (void)c;
+    return resource->queue->round == NULL && !resource->queue->sweeping;
+}
+
+/* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
+static void slot_left(struct coordinator *c, struct resource *resource)
+{
+    struct slots *slots = resource->queue->slots;
+    masters_t woken = slots->queue.woken | slots->passes;
+    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.queued);
+    wake_pass(c, slots->base->name, woken);
+    slots->passes = 0;
+}
+
+/* The holder of a slot hears of those who wait, and the last head takes this daemon out of the queue. */
+static void slot_got(const struct coordinator *c, struct resource *resource)
+{
+    (void)c;
+    resource->queue->hushed = false;
 }
 
 /* No master decides whose attempt goes on, since another slot may be free. */
@@ -20,8 +65,18 @@ const struct mode mode_slot = {
     .one_stops = true,
     .proposes = true,
     .begin = slots_begin,
-    .forget = slots_forget,
+    .forget = slot_forget,
     .ask = writer_ask,
     .granted = slots_taken,
     .refused = slots_refused,
+    .in_way = slot_in_way,
+    .awaits = slot_awaits,
+    .stays = slot_stays,
+    .stands = slot_stands,
+    .follows = slot_follows,
+    .freed = slots_freed,
+    .contended = slots_wanted,
+    .is_contended = slots_are_wanted,
+    .left = slot_left,
+    .got = slot_got,
 };

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/wake.h"
 #include "proto/slot.h"
+
+enum { WANTED_MS = 2 * WAKE_SLEEP_MS };
 
 bool slots_make(struct coordinator *c, struct resource *base)
 {
@@ -77,6 +80,25 @@ void slots_differ(struct reply *reply, const struct slots *slots)
 {
     reply->slots = slots != NULL ? slots_count(slots) : 0;
     reply->text = slots == NULL ? TEXT_NO_SLOTS : reply->name.more != 0 ? TEXT_LIST_OF_SLOTS : TEXT_NONE;
+}
+
+void slots_freed(struct resource *resource)
+{
+    struct slots *slots = resource->queue->slots;
+    if (slots->base != resource)
+        slots->last = (int32_t)slots_number(resource);
+}
+
+/* The release of any slot may wake a daemon, and more may wait: so a release that found nobody is no reason to
+ * believe that nobody waits for another slot. */
+void slots_wanted(const struct coordinator *c, struct resource *resource)
+{
+    resource->queue->slots->wanted_ms = mutant(MUTANT_SLOT_TOLD_LOST) ? 0 : c->now_ms + WANTED_MS;
+}
+
+bool slots_are_wanted(const struct coordinator *c, const struct resource *resource)
+{
+    return resource->contended || c->now_ms < resource->queue->slots->wanted_ms;
 }
 
 /* ---- LOOK ---- */

@@ -72,6 +72,12 @@ void slots_differ(struct reply *reply, const struct slots *slots);
 /* How many slots the name has, or at least has. */
 uint16_t slots_count(const struct slots *slots);
 
+/* The slot was given back here: it is the first that the next head asks for. */
+void slots_freed(struct resource *resource);
+/* Other daemons want a slot; and whether they are believed to. */
+void slots_wanted(const struct coordinator *c, struct resource *resource);
+bool slots_are_wanted(const struct coordinator *c, const struct resource *resource);
+
 /* ---- LOOK ---- */
 
 void slots_look_begin(struct slots *slots, bool joins);

@@ -1,6 +1,7 @@
 #include "daemon/coordinator/mode/writer.h"
 
 #include "daemon/coordinator/ask/acquire_private.h"
+#include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -9,10 +10,8 @@ void writer_begin(struct coordinator *c, struct resource *resource)
 {
     if (wake_joins(c, resource))
         acquire_queue(c, resource);
-    else if (c->token_drawn) /* a step has random bytes for one token: begin in the next step */
-        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else
-        acquire_set(c, resource);
+        acquire_soon(c, resource);
 }
 
 void writer_forget(struct queue *queue, bool looks)
@@ -31,14 +30,46 @@ void writer_granted(struct coordinator *c, const struct round *round, struct res
     (void)c, (void)round, (void)resource;
 }
 
+bool writer_in_way(const struct resource *resource)
+{
+    return resource->lease != NULL && lease_is_bound(resource->lease);
+}
+
+void writer_stands(struct resource *resource, int by)
+{
+    (void)resource, (void)by;
+}
+
+bool writer_follows(const struct coordinator *c, const struct resource *resource)
+{
+    (void)c;
+    return names_use(resource) == NAMES_FREE;
+}
+
+void writer_freed(struct resource *resource)
+{
+    (void)resource;
+}
+
 const struct mode mode_writer = {
     .token = TOKEN_EXCLUSIVE,
     .wakes = true,
     .fans_out = true,
     .splits = true,
+    .turns = true,
     .begin = writer_begin,
     .forget = writer_forget,
     .ask = writer_ask,
     .granted = writer_granted,
     .refused = resource_refused,
+    .in_way = writer_in_way,
+    .awaits = release_is_awaited,
+    .stays = names_keep,
+    .stands = writer_stands,
+    .follows = writer_follows,
+    .freed = writer_freed,
+    .contended = wake_contended,
+    .is_contended = wake_is_contended,
+    .left = wake_leave,
+    .got = wake_granted,
 };

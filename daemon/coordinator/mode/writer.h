@@ -8,5 +8,9 @@ void writer_begin(struct coordinator *c, struct resource *resource);
 void writer_forget(struct queue *queue, bool looks);
 void writer_ask(struct coordinator *c, const struct round *round, masters_t masters);
 void writer_granted(struct coordinator *c, const struct round *round, struct resource *resource);
+bool writer_in_way(const struct resource *resource);
+void writer_stands(struct resource *resource, int by);
+bool writer_follows(const struct coordinator *c, const struct resource *resource);
+void writer_freed(struct resource *resource);
 
 #endif

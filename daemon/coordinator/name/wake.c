@@ -1,15 +1,13 @@
 #include "daemon/coordinator/name/wake.h"
 
-#include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
 #include "daemon/coordinator/round/round.h"
 
 enum {
     SLEEP_MIN_MS = 500,
-    SLEEP_MAX_MS = 1000,
-    FEW_MS = 20,                  /* a wake by fewer than a quorum may be all that comes */
-    WANTED_MS = 2 * SLEEP_MAX_MS, /* whoever sleeps for a slot says so again within this time */
+    SLEEP_MAX_MS = WAKE_SLEEP_MS,
+    FEW_MS = 20, /* a wake by fewer than a quorum may be all that comes */
 };
 
 bool wake_may_come(const struct coordinator *c)
@@ -17,21 +15,16 @@ bool wake_may_come(const struct coordinator *c)
     return masters_count(c->listening & c->voters) >= c->quorum;
 }
 
-/* The release of any slot may wake a daemon, and more may wait: so a release that found nobody is no reason to
- * believe that nobody waits for another slot. */
 void wake_contended(const struct coordinator *c, struct resource *resource)
 {
-    struct slots *slots = resource->queue->slots;
-    if (slots != NULL)
-        slots->wanted_ms = mutant(MUTANT_SLOT_TOLD_LOST) ? 0 : c->now_ms + WANTED_MS;
-    else
-        resource->contended = resource->sought = true;
+    (void)c;
+    resource->contended = resource->sought = true;
 }
 
 bool wake_is_contended(const struct coordinator *c, const struct resource *resource)
 {
-    const struct slots *slots = resource->queue->slots;
-    return resource->contended || (slots != NULL && c->now_ms < slots->wanted_ms);
+    (void)c;
+    return resource->contended;
 }
 
 static struct command command_of(const struct coordinator *c, enum command_verb verb, const struct name *name)
@@ -50,8 +43,7 @@ bool wake_joins(const struct coordinator *c, const struct resource *resource)
         return false; /* the attempt follows a release of this daemon, in a young turn */
     if (queue->woken != 0 || queue->release_seen || queue->looked != LOOKED_NOT)
         return false; /* the name is probably free */
-    return head->patient && wake_may_come(c) && (head->tried || resource->sought) &&
-           resource->name->more == 0;
+    return head->patient && wake_may_come(c) && (head->tried || resource->sought);
 }
 
 void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
@@ -128,7 +120,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         cut_while_polling(c, resource); /* masters with a free slot do not tell how long others live */
     if (!refused || !queue->head->patient)
         return soon_ms(c);
-    if (!wake_may_come(c) || resource->name->more != 0)
+    if (!wake_may_come(c) || !resource->mode->wakes)
         return soon_ms(c);
     if (queue->woken != 0)
         return woken_ms(c, queue);
@@ -153,8 +145,7 @@ int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, 
     return woken_ms(c, queue);
 }
 
-static void wake_send(struct coordinator *c, enum command_verb verb, const struct name *name,
-                      masters_t masters)
+void wake_send(struct coordinator *c, enum command_verb verb, const struct name *name, masters_t masters)
 {
     masters &= c->releasers;
     if (masters == 0)
@@ -163,21 +154,8 @@ static void wake_send(struct coordinator *c, enum command_verb verb, const struc
     action_send(c, masters, &command);
 }
 
-/* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
-static void wake_leave_slots(struct coordinator *c, struct slots *slots)
-{
-    masters_t woken = slots->queue.woken | slots->passes;
-    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.queued);
-    wake_pass(c, slots->base->name, woken);
-    slots->passes = 0;
-}
-
 void wake_leave(struct coordinator *c, struct resource *resource)
 {
-    if (resource->queue->slots != NULL) {
-        wake_leave_slots(c, resource->queue->slots);
-        return;
-    }
     if (resource->lease != NULL && !resource->lease->mode->shares && resource->contended)
         return; /* its release takes this daemon out */
     masters_t passes = resource->queue->hushed ? c->releasers : resource->queue->woken;
@@ -190,7 +168,7 @@ void wake_leave(struct coordinator *c, struct resource *resource)
 void wake_granted(const struct coordinator *c, struct resource *resource)
 {
     resource->queue->hushed = false;
-    if (resource->queue->queued != 0 && resource->queue->slots == NULL)
+    if (resource->queue->queued != 0)
         wake_contended(c, resource);
 }
 

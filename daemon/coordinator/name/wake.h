@@ -13,10 +13,12 @@
 
 #include "daemon/coordinator/data/state.h"
 
+enum { WAKE_SLEEP_MS = 1000 /* a daemon that sleeps asks again, and says so, within this time */ };
+
 /* Enough masters can wake this daemon. */
 bool wake_may_come(const struct coordinator *c);
 
-/* Another daemon wants the name, too: its release must look into the queue. */
+/* Of a name without slots (struct mode): another daemon wants it, too, so that its release must look into the queue. */
 void wake_contended(const struct coordinator *c, struct resource *resource);
 bool wake_is_contended(const struct coordinator *c, const struct resource *resource);
 
@@ -31,12 +33,14 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
 /* A master woke this daemon: when the head may ask. late: a daemon that polls comes first. */
 int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, bool late);
 
-/* Nobody waits here any more. */
+/* The same: nobody waits here any more. */
 void wake_leave(struct coordinator *c, struct resource *resource);
-/* The head got the name: the release is to look into the queue, and takes this daemon out if nobody else
- * waits here. The holder of a slot hears of those who wait, and the last head takes this daemon out. */
+/* The same: the head got the name. The release is to look into the queue, and takes this daemon out if nobody else
+ * waits here. */
 void wake_granted(const struct coordinator *c, struct resource *resource);
 
+/* A command to the queue on those of these masters that are in service. */
+void wake_send(struct coordinator *c, enum command_verb verb, const struct name *name, masters_t masters);
 /* This daemon does not need the name: the next one may have it. */
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters);
 

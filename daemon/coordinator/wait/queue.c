@@ -21,7 +21,7 @@ static struct queue *queue_make(struct coordinator *c, struct resource *resource
 static void queue_free(struct coordinator *c, struct resource *resource)
 {
     assert(resource->queue->round == NULL);
-    wake_leave(c, resource);
+    resource->mode->left(c, resource);
     heap_remove(&c->deadlines, &resource->queue->item);
     heap_remove(&c->looks, &resource->queue->look);
     resource->retry_ms = 0;

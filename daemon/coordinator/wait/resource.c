@@ -14,7 +14,6 @@
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/queue.h"
-#include "proto/slot.h"
 
 /* The states of a name's queue:
  *
@@ -28,20 +27,13 @@ enum { SWEEP = 8 };
 
 /* ---- waiters ---- */
 
-static bool is_held_here(const struct resource *resource)
-{
-    if (resource->queue->slots != NULL)
-        return slots_are_held(resource->queue->slots);
-    return resource->lease != NULL && lease_is_bound(resource->lease);
-}
-
 bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
 {
     const struct resource *resource = wait->resource;
     if (wait->tried || resource->queue->head != wait || c->draining)
         return false;
     return resource->queue->round != NULL || release_is_awaited(resource) ||
-           (!is_in_way(resource, wait) && c->now_ms >= resource->retry_ms &&
+           (!wait->mode->in_way(resource) && c->now_ms >= resource->retry_ms &&
             names_use(resource) == NAMES_FREE);
 }
 
@@ -197,18 +189,17 @@ void resource_advance(struct coordinator *c, struct resource *resource)
     /* The end of a sweep, of an attempt or of an awaited release comes back here. */
     if (resource->queue->sweeping || resource->queue->round != NULL)
         return;
-    const struct slots *slots = resource->queue->slots;
-    if (release_is_awaited(resource) || (slots != NULL && slots_are_awaited(slots))) {
+    if (resource->mode->awaits(resource)) {
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
     bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
-                (slots != NULL && slots->here != 0) || names_keep(resource);
+                resource->mode->stays(resource);
     if (resource->queue->head == NULL && !held) {
         resource_free(c, resource);
         return;
     }
-    if (resource->queue->head == NULL || is_in_way(resource, resource->queue->head) || c->draining) {
+    if (resource->queue->head == NULL || resource->queue->head->mode->in_way(resource) || c->draining) {
         heap_remove(&c->deadlines, &resource->queue->item);
         resource_answer_impatient(c, resource);
         return;
@@ -232,10 +223,7 @@ void resource_advance(struct coordinator *c, struct resource *resource)
 
 void resource_released(struct coordinator *c, struct resource *resource)
 {
-    struct slots *slots = resource->queue->slots;
-    unsigned len;
-    if (slots != NULL && slots->base != resource)
-        slots->last = slot_of_name(resource->name, &len);
+    resource->mode->freed(resource);
     if (resource->queue->head != NULL)
         resource->queue->release_seen = true;
     slots_base(resource)->retry_ms = 0;
@@ -257,7 +245,7 @@ static struct wait *to_sweep(const struct resource *resource)
     if (resource->queue->impatient == 0)
         return NULL;
     if (!wait->patient)
-        return is_in_way(resource, wait) || resource_was_asked(resource->queue, wait) ? wait : NULL;
+        return wait->mode->in_way(resource) || resource_was_asked(resource->queue, wait) ? wait : NULL;
     for (wait = resource->queue->tail; wait->patient;)
         wait = wait->prev; /* requests with wait=0 arrived lately, so they stand near the tail */
     return wait;
@@ -277,7 +265,7 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     queue_sweeps(resource, to_sweep(resource) != NULL);
     if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else if (resource->queue->head != NULL && !is_in_way(resource, resource->queue->head))
+    else if (resource->queue->head != NULL && !resource->queue->head->mode->in_way(resource))
         heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
         resource_advance(c, resource);
@@ -302,9 +290,9 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
         queue_remove(c, head);
-    } else if (verdict->tally.refused != 0 && resource->name->more == 0) {
-        wake_contended(c, resource);
-        if (!wake_may_come(c) && resource->queue->slots == NULL)
+    } else if (verdict->tally.refused != 0 && resource->mode->wakes) {
+        resource->mode->contended(c, resource);
+        if (!wake_may_come(c) && resource->mode->turns)
             turn_join(c, resource);
     }
     sweep_or(c, resource, wake_next_ms(c, resource, verdict));
@@ -316,7 +304,7 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
     const struct wait *head = resource->queue->head;
     const struct queue *queue = resource->queue;
     bool impatient = head != NULL && !head->patient;
-    bool held = head != NULL ? is_in_way(resource, head) : is_held_here(resource);
+    bool held = (head != NULL ? head->mode : resource->mode)->in_way(resource);
     if (impatient || queue->round != NULL || held || queue->sweeping) {
         resource_released(c, resource);
         return;
@@ -327,7 +315,7 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
     struct resource *base = resource_rest(c, resource);
     bool pauses = base->queue->slots != NULL && base->retry_ms > c->now_ms;
     if (base->queue->slots != NULL)
-        wake_contended(c, base);
+        base->mode->contended(c, base);
     base->sought = true;
     sweep_or(c, base, pauses ? earlier_ms(base->retry_ms, at_ms) : at_ms);
 }
@@ -342,7 +330,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 {
     struct wait *head = resource->queue->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
-    wake_granted(c, resource);
+    resource->mode->got(c, resource);
     queue_remove(c, head);
     return reply;
 }
@@ -473,12 +461,12 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     head_pauses = head_pauses && (c->now_ms < resource->retry_ms || names_use(resource) == NAMES_USED);
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
-    bool used = is_in_way(resource, wait) || (is_head && names_use(resource) == NAMES_USED);
+    bool used = wait->mode->in_way(resource) || (is_head && names_use(resource) == NAMES_USED);
     if (wait->patient) {
         if (is_head && !used)
             return false; /* its first attempt comes next */
         wait_refuse(c, wait, REPLY_CANCELLED);
-    } else if (used || is_in_way(resource, queue->head)) {
+    } else if (used || queue->head->mode->in_way(resource)) {
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =
@@ -501,7 +489,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
 static bool is_used(const struct resource *resource)
 {
     return resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL || names_keep(resource);
+           resource->resumes != NULL || resource->mode->stays(resource);
 }
 
 /* None of the names of a list may have slots here. Returns whether the request was refused. */

@@ -22,7 +22,7 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
     bool waits = resource != NULL && resource->queue->head != NULL;
     bool has_slots = resource != NULL && resource->queue->slots != NULL;
     if (waits || (resource != NULL && is_used(resource)))
-        wake_contended(c, resource);
+        resource->mode->contended(c, resource);
     if (!waits && has_slots)
         wake_pass(c, name, masters_bit(master));
     else if (!waits && !mutant(MUTANT_PASS_FORGOTTEN))
@@ -52,7 +52,7 @@ void woken_told(struct coordinator *c, unsigned master, const struct name *name)
     bool here = resource != NULL &&
                 (is_used(resource) || resource->queue->round != NULL || resource->giving_back != NULL);
     if (here)
-        wake_contended(c, resource);
+        resource->mode->contended(c, resource);
     if (resource != NULL && names_wanted(resource))
         here = true;
     if (!here)
