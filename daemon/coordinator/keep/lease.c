@@ -30,23 +30,19 @@ static void lease_uncount(struct coordinator *c, const struct lease *lease)
 {
     c->peer_locks[lease->hold.peer]--;
     c->holds[lease->hold.kind]--;
-    if (lease->mode->shares)
-        shared_count(c, lease, -1);
+    lease->mode->count(c, lease, -1);
     histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
 }
 
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
-    struct resource *resource = lease->resource;
+    const struct resource *resource = lease->resource;
     bool held = lease->key != KEY_COMMON;
     if (lease->key != KEY_OWN)
         join_free(c, lease);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
-    if (lease->mode->shares)
-        shared_remove(c, lease);
-    else if (resource->lease == lease)
-        resource->lease = NULL;
+    lease->mode->leave(c, lease);
     renewal_ends(c, lease);
     heap_remove(&c->deadlines, &lease->item);
     secret_forget(c, lease);
@@ -87,13 +83,11 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource)
 static struct lease *lease_of_round(struct coordinator *c, struct resource *resource,
                                     const struct round *round)
 {
-    assert(resource->lease == NULL || (round->mode->shares && resource->lease->mode->shares));
+    assert(resource->lease == NULL || round->mode->beside(resource->lease));
     struct lease *lease = lease_new(c, resource);
     if (resource->lease == NULL)
         letter_forget(c, resource, round->t0_ms);
     lease->mode = round->mode;
-    if (!round->mode->shares)
-        resource->lease = lease;
     lease->token = round->token;
     lease->fence = round->proposal;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
@@ -120,11 +114,9 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
     if (session != NULL) {
         session_link_hold(c, session, &lease->hold);
         c->holds[lease->hold.kind]++;
-        if (lease->mode->shares)
-            shared_count(c, lease, 1);
+        lease->mode->count(c, lease, 1);
     }
-    if (lease->mode->shares)
-        shared_add(c, lease);
+    lease->mode->enter(c, lease);
     renewal_plan(c, lease);
     heal_granted(c, lease, round);
 }
@@ -144,8 +136,6 @@ static void lease_take(struct coordinator *c, struct lease *lease, const struct 
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
-    if (resource->name->more != 0)
-        names_list(resource)->order = wait->order;
     if (secret_is_wanted(c, wait) && !c->token_drawn && !resource->lettered) /* else it may be gone */
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
@@ -155,7 +145,7 @@ void lease_granted(struct coordinator *c, struct resource *resource, const struc
 {
     const struct wait *head = resource->queue->head;
     c->stats.grants++;
-    names_granted(c, resource, head->session, head->id);
+    names_granted(c, resource, head->session, head->id, head->order);
     struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
     action_locked(c, reply, lease);
     resource_granted(c, resource);
@@ -185,7 +175,7 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
                           uint64_t fence, int64_t until_ms)
 {
     /* leases that nobody renews here, and whose keys are gone */
-    while (resource->lease != NULL && !(round->mode->shares && resource->lease->mode->shares)) {
+    while (resource->lease != NULL && !round->mode->beside(resource->lease)) {
         assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
@@ -226,7 +216,7 @@ static void lease_make_way(struct coordinator *c, const struct round *round)
 {
     struct resource *resource = round->resource;
     const struct token *old = &round->resume->old;
-    if (round->mode->shares && resource->lease != NULL && resource->lease->mode->shares) {
+    if (resource->lease != NULL && round->mode->beside(resource->lease)) {
         struct lease *lease = resource_lease(c, resource, old);
         if (lease != NULL)
             lease_replace(c, lease, old);
@@ -249,10 +239,8 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     lease->may = lease->sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
-    if (resource->name->more != 0)
-        names_list(resource)->order = round->resume->order;
     lease_bind(c, lease, round, session, until_ms);
-    names_granted(c, resource, session, 0);
+    names_granted(c, resource, session, 0, round->resume->order);
     names_contended(resource); /* another daemon may have been told who waits */
     return lease;
 }
@@ -403,10 +391,8 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     struct resource *resource = lease->resource;
     join_unbound(c, lease);
     session_unlink_hold(c, &lease->hold);
-    if (lease->mode->shares) { /* it goes behind the bound ones */
-        shared_remove(c, lease);
-        shared_add(c, lease);
-    }
+    lease->mode->leave(c, lease); /* it goes behind the bound ones */
+    lease->mode->enter(c, lease);
     secret_settle(lease);
     lease->renew_ms = c->now_ms;
     renewal_rearm(c, lease);

@@ -23,4 +23,8 @@ const struct mode mode_list = {
     .is_contended = wake_is_contended,
     .left = wake_leave,
     .got = wake_granted,
+    .enter = writer_enter,
+    .leave = writer_leave,
+    .count = writer_count,
+    .beside = writer_beside,
 };

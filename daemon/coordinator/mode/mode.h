@@ -18,6 +18,7 @@
 
 struct coordinator;
 struct resource;
+struct lease;
 struct round;
 struct queue;
 struct verdict;
@@ -62,6 +63,14 @@ struct mode {
     /* The last head has left; or the head got the name. */
     void (*left)(struct coordinator *c, struct resource *resource);
     void (*got)(const struct coordinator *c, struct resource *resource);
+
+    /* A lease, which is bound by now if it will be, comes to those of its resource, or goes from them. */
+    void (*enter)(struct coordinator *c, struct lease *lease);
+    void (*leave)(struct coordinator *c, struct lease *lease);
+    /* A holder's lease comes (1) or goes (-1). */
+    void (*count)(struct coordinator *c, const struct lease *lease, int by);
+    /* Whether a grant of this mode leaves this lease of the same resource in place. */
+    bool (*beside)(const struct lease *other);
 };
 
 /* The modes stand in c->modes: coordinator.c alone knows their rooms, which may call all others. */

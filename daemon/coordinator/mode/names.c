@@ -381,9 +381,11 @@ static bool list_is_granted(struct coordinator *c, struct list *list, uint64_t w
 }
 
 void names_granted_linked(struct coordinator *c, const struct resource *resource,
-                          const struct session *session, uint64_t wait)
+                          const struct session *session, uint64_t wait, uint64_t order)
 {
     struct list *list = names_list(resource);
+    if (list != NULL)
+        list->order = order;
     bool wanted = list != NULL ? list_is_granted(c, list, wait) : names_granted_one(c, resource, NULL, wait);
     if (wanted)
         look_at_session(c, session);

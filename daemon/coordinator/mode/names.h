@@ -64,14 +64,15 @@ struct resource *names_look(struct coordinator *c);
 
 /* The head may not ask, by names_use(): a list keeps only those of its names that are in use. */
 void names_blocked(struct coordinator *c, struct resource *resource);
-/* The lock was granted to the session; wait: its place in the order of arrival, 0 for a RESUME, which passes nobody. */
+/* The lock was granted to the session; wait: its place in the order of arrival, 0 for a RESUME, which passes nobody;
+ * order: of a list, as in the request. */
 void names_granted_linked(struct coordinator *c, const struct resource *resource,
-                          const struct session *session, uint64_t wait);
+                          const struct session *session, uint64_t wait, uint64_t order);
 static inline void names_granted(struct coordinator *c, const struct resource *resource,
-                                 const struct session *session, uint64_t wait)
+                                 const struct session *session, uint64_t wait, uint64_t order)
 {
     if (resource->links != NULL)
-        names_granted_linked(c, resource, session, wait);
+        names_granted_linked(c, resource, session, wait, order);
 }
 
 /* A list's attempt begins; and a master refused it, since the name in this place was not free. */

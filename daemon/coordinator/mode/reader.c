@@ -1,6 +1,7 @@
 /* A lock that readers have together (shared.h, join.h), as the head's attempt sees it. */
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/join.h"
+#include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -42,6 +43,11 @@ static void reader_granted(struct coordinator *c, const struct round *round, str
         mark_along(c, round->name, c->voters);
 }
 
+static bool reader_beside(const struct lease *other)
+{
+    return other->mode->shares;
+}
+
 /* Readers do not split votes among themselves, and a writer that took some asks again. What a resource, not a wait, is
  * asked has no answer here: the resource of a name is of mode_writer. */
 const struct mode mode_reader = {
@@ -55,4 +61,8 @@ const struct mode mode_reader = {
     .granted = reader_granted,
     .refused = resource_refused,
     .in_way = reader_in_way,
+    .enter = shared_add,
+    .leave = shared_remove,
+    .count = shared_count,
+    .beside = reader_beside,
 };

@@ -79,4 +79,8 @@ const struct mode mode_slot = {
     .is_contended = slots_are_wanted,
     .left = slot_left,
     .got = slot_got,
+    .enter = writer_enter,
+    .leave = writer_leave,
+    .count = writer_count,
+    .beside = writer_beside,
 };

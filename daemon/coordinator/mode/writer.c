@@ -51,6 +51,29 @@ void writer_freed(struct resource *resource)
     (void)resource;
 }
 
+void writer_enter(struct coordinator *c, struct lease *lease)
+{
+    (void)c;
+    lease->resource->lease = lease;
+}
+
+void writer_leave(struct coordinator *c, struct lease *lease)
+{
+    (void)c;
+    lease->resource->lease = NULL;
+}
+
+void writer_count(struct coordinator *c, const struct lease *lease, int by)
+{
+    (void)c, (void)lease, (void)by;
+}
+
+bool writer_beside(const struct lease *other)
+{
+    (void)other;
+    return false;
+}
+
 const struct mode mode_writer = {
     .token = TOKEN_EXCLUSIVE,
     .wakes = true,
@@ -72,4 +95,8 @@ const struct mode mode_writer = {
     .is_contended = wake_is_contended,
     .left = wake_leave,
     .got = wake_granted,
+    .enter = writer_enter,
+    .leave = writer_leave,
+    .count = writer_count,
+    .beside = writer_beside,
 };

@@ -12,5 +12,9 @@ bool writer_in_way(const struct resource *resource);
 void writer_stands(struct resource *resource, int by);
 bool writer_follows(const struct coordinator *c, const struct resource *resource);
 void writer_freed(struct resource *resource);
+void writer_enter(struct coordinator *c, struct lease *lease);
+void writer_leave(struct coordinator *c, struct lease *lease);
+void writer_count(struct coordinator *c, const struct lease *lease, int by);
+bool writer_beside(const struct lease *other);
 
 #endif
