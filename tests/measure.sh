@@ -28,7 +28,7 @@ TEXT
 
 # ---- conditions, fields, words, planted bugs ----
 
-modes='queue->slots|slots *(!=|==) *NULL|(->|\.)shared\b|name->more|\bKEY_[A-Z]+'
+modes='queue->slots|slots *(!=|==) *NULL|(->|\.)shared\b|name->more|\bKEY_[A-Z]+|mode->(shares|wakes|fans_out|splits|once|one_stops|proposes|turns)\b'
 say 'lines that ask for a mode outside its room' \
     "$(git ls-files "$core/*.[ch]" | grep -v "^$core/mode/" | xargs grep -hE "$modes" | grep -vcE '^ *(/\*|\*)')"
 
