@@ -24,6 +24,20 @@ START_TEST(a_list_that_waits_keeps_only_names_in_use)
 }
 END_TEST
 
+/* Another daemon has b, and on one master also a, for an attempt that failed. */
+START_TEST(a_name_that_few_masters_refuse_is_not_in_use)
+{
+    start(3);
+    ask(2, "LOCK a,b wait=1m");
+    chance(100);
+    vote("2", "SET NO:0, ZADD 2");
+    vote("0-1", "SET NO:1, ZADD 2");
+    forget();
+    ask(1, "LOCK a wait=1m");
+    EXPECT("m0-2 SET a T2 10000", "m0-2 ZADD a *");
+}
+END_TEST
+
 START_TEST(a_list_passes_one_that_waits_for_another_name)
 {
     start(3);
@@ -410,7 +424,8 @@ int main(void)
 {
     return trace_run("coordinator_names_pass", (const TTest *const[]){
                                                    a_list_that_waits_keeps_only_names_in_use,
-                                                   a_list_passes_one_that_waits_for_another_name,
+                                                   a_name_that_few_masters_refuse_is_not_in_use,
+                                  a_list_passes_one_that_waits_for_another_name,
                                                    the_holder_of_a_name_may_ask_for_another,
                                                    a_session_that_the_list_waits_for_passes_it,
                                                    a_name_that_the_list_keeps_no_more_is_asked_for,

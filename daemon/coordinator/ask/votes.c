@@ -76,7 +76,7 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
     else
         round->tally.failed |= bit;
     if (vote->kind == VOTE_NO && round->resource != NULL && round->phase == ROUND_ASKING)
-        names_refused(round->resource, vote->number);
+        names_refused(c, round->resource, vote->number);
     if (vote->kind == VOTE_NO && round->resume != NULL)
         round->resume->may = masters_without(round->resume->may, bit);
     if (vote->kind == VOTE_NUMBER) {

@@ -170,12 +170,13 @@ struct list {
     uint64_t order;            /* of the request that the lease was granted to */
     int64_t firm_ms;           /* until then it stands firm, if it does */
     uint32_t count;
-    bool firm;          /* the heads that came later wait behind it at all of its names */
-    uint16_t passed;    /* grants of its names to others since it last stood firm, or was granted */
-    uint16_t patience;  /* after so many of them it stands firm */
-    uint16_t refused;   /* names in use when it was last refused or blocked */
-    uint16_t contended; /* names that other daemons want: a release must look into their queues */
-    uint16_t passing;   /* names whose next daemon is to be woken */
+    bool firm;                    /* the heads that came later wait behind it at all of its names */
+    uint16_t passed;              /* grants of its names to others since it last stood firm, or was granted */
+    uint16_t patience;            /* after so many of them it stands firm */
+    uint16_t refused;             /* names in use when it was last refused or blocked */
+    uint16_t contended;           /* names that other daemons want: a release must look into their queues */
+    uint16_t passing;             /* names whose next daemon is to be woken */
+    uint8_t refusals[LIST_NAMES]; /* masters that refused the last attempt because of the name */
     struct link link[LIST_NAMES];
 };
 

@@ -394,14 +394,16 @@ void names_granted_linked(struct coordinator *c, const struct resource *resource
 void names_asked(struct resource *resource)
 {
     struct list *list = names_list(resource);
-    if (list != NULL)
-        list->refused = 0;
+    if (list == NULL)
+        return;
+    list->refused = 0;
+    memset(list->refusals, 0, sizeof list->refusals);
 }
 
-void names_refused(struct resource *resource, uint64_t place)
+void names_refused(const struct coordinator *c, struct resource *resource, uint64_t place)
 {
     struct list *list = names_list(resource);
-    if (list != NULL && place < list->count)
+    if (list != NULL && place < list->count && ++list->refusals[place] >= quorum_blocking(c->config.masters))
         list->refused |= (uint16_t)(1u << place);
 }
 

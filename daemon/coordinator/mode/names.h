@@ -75,9 +75,10 @@ static inline void names_granted(struct coordinator *c, const struct resource *r
         names_granted_linked(c, resource, session, wait, order);
 }
 
-/* A list's attempt begins; and a master refused it, since the name in this place was not free. */
+/* A list's attempt begins; and a master refused it, since the name in this place was not free there. The name counts as
+ * in use when so many masters said so that no quorum can have it: fewer may have met an attempt that failed as well. */
 void names_asked(struct resource *resource);
-void names_refused(struct resource *resource, uint64_t place);
+void names_refused(const struct coordinator *c, struct resource *resource, uint64_t place);
 
 /* Another daemon wants this single name. Returns whether a list has it here, or asks for it. */
 bool names_wanted(struct resource *resource);
