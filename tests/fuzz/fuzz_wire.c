@@ -318,7 +318,8 @@ static void happen(struct world *w, uint8_t what, struct bytes *in)
     }
 }
 
-/* What is under way arrives, within a bounded number of reads. */
+/* What is under way arrives, within a bounded number of reads. A peer that wants an answer hears, or the wire, which must
+ * write it first, could not go on. */
 static void wind_up(struct world *w)
 {
     for (unsigned i = 0; i < 2 * MOST_BYTES && !w->failed; i++) {
@@ -328,6 +329,8 @@ static void wind_up(struct world *w)
         if (!w->open || !has_input(w))
             break;
         wire_reads(w, sizeof bytes);
+        if (wire_read_wants_write(&w->wire))
+            peer_hears(w);
     }
     if (!w->failed && w->open && !w->forged)
         assert(w->got == w->sent && (!w->closed || w->failed));
