@@ -58,6 +58,21 @@ START_TEST(the_quarantine_begins_at_the_new_handshake)
 }
 END_TEST
 
+/* Without restart_guard nobody waits for a master's memory, but for these commands all the same. */
+START_TEST(a_doubt_does_not_end_it)
+{
+    config.no_kill = 1;
+    config.restart_guard = false;
+    start(3);
+    reconnect(0);
+    EXPECT_MASTER(0, "quarantine reconnect left=60602");
+    markers[0].there = false; /* FLUSHALL */
+    at(now + 2000);
+    EXPECT_MASTER(0, "quarantine reconnect left=58602");
+    forget();
+}
+END_TEST
+
 START_TEST(a_connection_that_carried_nothing_begins_none)
 {
     config.no_kill = 1;
@@ -180,6 +195,7 @@ int main(void)
 {
     const TTest *const tests[] = {neither_is_asked_for,
                                   the_quarantine_begins_at_the_new_handshake,
+                                  a_doubt_does_not_end_it,
                                   a_connection_that_carried_nothing_begins_none,
                                   each_loss_begins_another,
                                   held_locks_are_renewed_there_meanwhile,

@@ -52,13 +52,18 @@ static int64_t vote_at_ms(const struct coordinator *c, const struct master *m, i
     return at_ms < c->now_ms + c->full_ms ? at_ms : c->now_ms + c->full_ms;
 }
 
+/* A quarantine that is under way ends no sooner: the master's clock may have jumped meanwhile, and commands of the
+ * connection before may run, also where restart_guard is off. */
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
-    m->memory.quarantine_why = why;
-    m->memory.quarantine_until_ms = vote_at_ms(c, m, m->memory.from_ms, m->memory.back_ms);
+    int64_t until_ms = vote_at_ms(c, m, m->memory.from_ms, m->memory.back_ms);
     bool over = vote_from_ms(c, m->memory.from_ms, m->memory.back_ms) <= m->clock.time_ms;
-    if (over || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
-        m->memory.quarantine_until_ms = 0;
+    bool waits = !over && c->config.restart_guard && !mutant(MUTANT_NO_RESTART_GUARD);
+    bool under_way = m->memory.quarantine_until_ms > c->now_ms;
+    if (waits || !under_way)
+        m->memory.quarantine_why = why;
+    if (!under_way || (waits && until_ms > m->memory.quarantine_until_ms))
+        m->memory.quarantine_until_ms = waits ? until_ms : 0;
 }
 
 /* Begins a new memory: what the master acknowledged before counts no more. After a jump of its clock alone
@@ -127,11 +132,7 @@ static bool adopt_from(struct coordinator *c, struct master *m, const struct gro
     memcpy(m->memory.by, group->by, GROUP_WORD);
     if (why == WHY_CLOCK)
         forget(c, m, why);
-    /* The master's clock may have jumped meanwhile: a quarantine that is under way ends no sooner. */
-    int64_t before_ms = m->memory.quarantine_until_ms;
     set_quarantine(c, m, why);
-    if (m->memory.quarantine_until_ms < before_ms)
-        m->memory.quarantine_until_ms = before_ms;
     return true;
 }
 
