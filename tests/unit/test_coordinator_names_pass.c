@@ -425,7 +425,7 @@ int main(void)
     return trace_run("coordinator_names_pass", (const TTest *const[]){
                                                    a_list_that_waits_keeps_only_names_in_use,
                                                    a_name_that_few_masters_refuse_is_not_in_use,
-                                  a_list_passes_one_that_waits_for_another_name,
+                                                   a_list_passes_one_that_waits_for_another_name,
                                                    the_holder_of_a_name_may_ask_for_another,
                                                    a_session_that_the_list_waits_for_passes_it,
                                                    a_name_that_the_list_keeps_no_more_is_asked_for,
