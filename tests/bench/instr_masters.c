@@ -108,13 +108,15 @@ static char *group_of(const struct master *m)
     return all[(m - all) % INSTR_MASTERS].group;
 }
 
-static void set_run(struct master *m, const struct piece *words)
+/* The only daemon writes the group's key as it pleases. */
+static void group_run(struct master *m, const struct piece *words)
 {
-    if (is_group(words[1]) && words[2].len < GROUP_BYTES) {
-        memcpy(group_of(m), words[2].text, words[2].len);
-        group_of(m)[words[2].len] = '\0';
-    }
-    say(m, "+OK\r\n");
+    struct piece text = words[5];
+    if (!is_group(words[3]) || text.len >= GROUP_BYTES)
+        instr_fail("the group's key is not as expected");
+    memcpy(group_of(m), text.text, text.len);
+    group_of(m)[text.len] = '\0';
+    say(m, ":1\r\n");
 }
 
 static void get_run(struct master *m, const struct piece *words)
@@ -136,23 +138,34 @@ static void say_time(struct master *m)
     say_bulk(m, text);
 }
 
-/* EXTEND's script answers for each of its keys. */
-static void say_evalsha(struct master *m, const struct piece *words)
+static bool is_script_of(struct piece sha1, enum command_verb verb)
 {
-    if (is_word(words[1], resp_script_sha1(RESP_SCRIPT_DAEMONS))) {
-        say_bulk(m, "ok 0"); /* the list has no other daemon */
-        return;
-    }
-    if (!is_word(words[1], resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)))) {
-        say(m, ":1\r\n");
-        return;
-    }
+    return is_word(sha1, resp_script_sha1((unsigned)resp_script_of(verb)));
+}
+
+/* EXTEND's script answers for each of its keys. */
+static void say_extended(struct master *m, const struct piece *words)
+{
     char head[24];
     long keys = strtol(words[2].text, NULL, 10);
     snprintf(head, sizeof head, "*%ld\r\n", keys);
     say(m, head);
     for (; keys > 0; keys--)
         say(m, ":600000\r\n");
+}
+
+static void say_evalsha(struct master *m, const struct piece *words)
+{
+    if (is_word(words[1], resp_script_sha1(RESP_SCRIPT_DAEMONS)))
+        say_bulk(m, "ok 0"); /* the list has no other daemon */
+    else if (is_script_of(words[1], COMMAND_TRY))
+        say(m, ":0\r\n"); /* every command works */
+    else if (is_script_of(words[1], COMMAND_GROUP_SET))
+        group_run(m, words);
+    else if (is_script_of(words[1], COMMAND_EXTEND))
+        say_extended(m, words);
+    else
+        say(m, ":1\r\n");
 }
 
 static void say_subscribed(struct master *m, struct piece channel)
@@ -166,7 +179,7 @@ static void say_subscribed(struct master *m, struct piece channel)
 static void command_run(struct master *m, const struct piece *words)
 {
     if (is_word(words[0], "SET"))
-        set_run(m, words);
+        say(m, "+OK\r\n");
     else if (is_word(words[0], "GET") || is_word(words[0], "GETEX"))
         get_run(m, words);
     else if (is_word(words[0], "TIME"))
