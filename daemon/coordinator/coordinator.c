@@ -1,5 +1,6 @@
 /* The coordinator's begin and end, its drain, its time, and the dispatch of events to the other files. */
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/name/due.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -327,7 +328,7 @@ static void handle_timer(struct coordinator *c)
     else if (timeout_ms(&c->releases_pending) == at_ms)
         release_timeout(c, c->releases_pending.first);
     else if (c->looks.count != 0 && c->looks_ms == at_ms)
-        may_go_on(c, names_look(c));
+        resource_advance(c, queue_take_due(c));
     else
         item_due(c, heap_top(&c->deadlines));
 }

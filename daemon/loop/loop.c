@@ -28,19 +28,20 @@ static void queued_work(struct loop *loop)
     }
 }
 
-/* Flushes clients and masters at least once, since connections answer some requests by themselves.
- * Requests that conns_flush() starts and losses that node_flush() finds may need another round. */
+/* Flushes clients and masters at least once, since connections answer some requests by themselves. What the events of
+ * this turn made due comes first: the next head's SETs leave with the release that they follow. Requests that
+ * conns_flush() starts and losses that node_flush() finds may need another round. */
 static void loop_flush(struct loop *loop)
 {
     unsigned n = 0;
     do {
         loop->active = false;
+        queued_work(loop);
         conns_flush(loop->conns);
         loop_send_end(&loop->send);
         for (unsigned i = 0; i < loop->conf->masters; i++)
             if (node_wants_flush(loop->nodes[i]))
                 node_flush(loop->nodes[i]);
-        queued_work(loop);
     } while (loop->active && ++n < FLUSHES_A_TURN);
 }
 

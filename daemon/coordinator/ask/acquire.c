@@ -16,6 +16,7 @@
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/name/wake.h"
@@ -213,14 +214,6 @@ void acquire_set(struct coordinator *c, struct resource *resource)
         hand_asked(c, resource, round);
 }
 
-void acquire_soon(struct coordinator *c, struct resource *resource)
-{
-    if (c->token_drawn)
-        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else
-        acquire_set(c, resource);
-}
-
 /* The driver holds back requests, and so the first attempt of each. Those that follow must not take all places, or the
  * peer's own UNLOCK would find none. */
 static bool acquire_is_held_back(const struct coordinator *c, const struct wait *wait)
@@ -296,7 +289,7 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
     resource->queue->looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
     acquire_detach(c, round);
     round_free(c, round);
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)

@@ -12,8 +12,6 @@ struct round *acquire_round(struct coordinator *c, struct resource *resource, en
 void acquire_queue(struct coordinator *c, struct resource *resource);
 /* Begins a round with a fresh token, and sends its SETs. */
 void acquire_set(struct coordinator *c, struct resource *resource);
-/* The same, but in the next step where this one has drawn a token: a step has random bytes for one. */
-void acquire_soon(struct coordinator *c, struct resource *resource);
 /* Takes the round from its resource, which it returns. */
 struct resource *acquire_detach(struct coordinator *c, struct round *round);
 

@@ -14,6 +14,7 @@
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
@@ -213,7 +214,7 @@ static void resume_fail(struct coordinator *c, struct round *round, enum reply_c
     pool_give(&c->resumes, round->resume);
     round->resume = NULL;
     round_free(c, round);
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 /* Hands the resume over to the lease, which needs the old token in case that +LOCKED cannot be delivered.

@@ -479,7 +479,7 @@ struct coordinator {
     bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
-    struct heap looks; /* heads to be looked at again as lists changed, by the ids of their waits */
+    struct heap looks; /* heads that are due (queue_due()), by the ids of their waits */
     int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases: of readers */

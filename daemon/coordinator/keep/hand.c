@@ -148,8 +148,7 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
         return false;
     if (lease->extending != 0 || queue->sweeping || (queue->round != NULL && queue->slots == NULL))
         return false;
-    if (c->draining || c->differing != 0 || c->token_drawn || trial_is_open(c) ||
-        names_use(resource) != NAMES_FREE)
+    if (c->draining || c->differing != 0 || trial_is_open(c) || names_use(resource) != NAMES_FREE)
         return false;
     return lease->fence < lease->secret->reserved && turn_is_young(c, resource) &&
            secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);

@@ -13,6 +13,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -136,7 +137,7 @@ static void lease_take(struct coordinator *c, struct lease *lease, const struct 
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
-    if (secret_is_wanted(c, wait) && !c->token_drawn && !resource->lettered) /* else it may be gone */
+    if (secret_is_wanted(c, wait) && !resource->lettered) /* else it may be gone */
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
 }
@@ -268,7 +269,7 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
     c->stats.undone++;
     if (!mutant(MUTANT_RESUME_NO_SET_BACK))
         release_begin(c, &order);
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 /* Gives back the lease that readers joined (NULL: none), as lease_give_back() does, or plans when, if none is left.
@@ -298,7 +299,7 @@ static void lease_part(struct coordinator *c, struct lease *lease, uint64_t sess
         action_handed(c, session, request, resource->name);
     else if (request != 0)
         action_reply(c, session, request, REPLY_NOTHELD, resource->name)->text = TEXT_LOST_BEFORE_RELEASE;
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 /* Every master that was sent the key owes the release, even if it reported since that the key is gone: a
@@ -381,9 +382,9 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     if (lease_leave(c, common, 0, 0, true))
         return;
     if (reason == LOST_GONE) /* somebody gave it back elsewhere */
-        resource_released(c, resource);
+        queue_freed(c, resource);
     else
-        resource_advance(c, resource);
+        queue_due(c, resource);
 }
 
 void lease_unbind(struct coordinator *c, struct lease *lease)
@@ -397,7 +398,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     lease->renew_ms = c->now_ms;
     renewal_rearm(c, lease);
     names_changed(c, resource);
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 void lease_settle(struct coordinator *c, struct lease *lease)

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/admission.h"
@@ -130,9 +131,9 @@ static void let_go(struct coordinator *c, struct release *release)
     if (release->wanted)
         resource_yield(c, resource, release->woke ? release->waited_ms : -1);
     else if (given_back && !has_asked)
-        resource_released(c, resource);
+        queue_freed(c, resource);
     else
-        resource_advance(c, resource);
+        queue_due(c, resource);
 }
 
 static void move_to_owed(struct coordinator *c, struct release *release)
@@ -199,7 +200,7 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
     if (order->request != 0)
         action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit = LIMIT_MAX_ROUNDS;
     if (order->resource != NULL)
-        resource_released(c, order->resource);
+        queue_freed(c, order->resource);
 }
 
 /* The masters that get the release at once: every releaser, except where a planted bug says otherwise. With
@@ -260,7 +261,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (release->asked == 0)
         release_look(c, release, false);
     else if (release->hands_over)
-        resource_released(c, order->resource);
+        queue_freed(c, order->resource);
 }
 
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote)

@@ -5,6 +5,7 @@
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/round.h"
@@ -144,10 +145,6 @@ void slots_begin(struct coordinator *c, struct resource *base)
         slots->tries = 0;
         slots->looked = false;
     }
-    if (c->token_drawn) { /* a step has random bytes for one token */
-        heap_set(&c->deadlines, &slots->queue.item, c->now_ms);
-        return;
-    }
     if (slots_is_late(c, slots)) {
         slots_end(c, slots, &(struct verdict){.code = REPLY_BUSY, .split = slots->looked});
         return;
@@ -279,7 +276,7 @@ static void slots_looked(struct coordinator *c, struct round *round)
     if (slots_are_held(slots)) /* by a RESUME meanwhile */
         slots_busy(c, slots);
     else
-        resource_advance(c, base);
+        queue_due(c, base);
 }
 
 static void slots_give_up(struct coordinator *c, struct round *round, const struct verdict *verdict)

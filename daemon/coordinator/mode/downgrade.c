@@ -6,6 +6,7 @@
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/wait/resource.h"
 
@@ -48,7 +49,7 @@ static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
     if (head != NULL && head->mode->shares)
-        resource_released(c, resource);
+        queue_freed(c, resource);
 }
 
 #ifdef MUTANTS

@@ -94,8 +94,7 @@ bool join_is_wanted(const struct coordinator *c, const struct resource *resource
     bool others = head->next != NULL && head->next->mode->shares;
     uint64_t readers = (uint64_t)crowd_of(c, resource)->readers + (others ? resource->queue->waiters : 1);
     bool room = (uint64_t)c->leases.used + c->acquiring + 2 <= c->config.max_locks;
-    return head->hold == HOLD_SESSION && resource->name->more == 0 && readers > c->config.join_from && room &&
-           !c->token_drawn;
+    return head->hold == HOLD_SESSION && resource->name->more == 0 && readers > c->config.join_from && room;
 }
 
 /* A reader can go over when the home was renewed since the reader's own lease was granted. */

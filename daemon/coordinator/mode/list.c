@@ -8,7 +8,7 @@
 const struct mode mode_list = {
     .token = TOKEN_NAMES,
     .once = true,
-    .begin = acquire_soon,
+    .begin = acquire_set,
     .forget = writer_forget,
     .ask = writer_ask,
     .granted = writer_granted,

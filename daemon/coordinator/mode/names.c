@@ -5,6 +5,7 @@
 
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -231,15 +232,10 @@ enum names_use names_use_linked(const struct resource *resource)
     return use;
 }
 
-/* The head may ask when it is looked at; resource_advance() says whether it may then. */
 static void look_again(struct coordinator *c, struct resource *resource)
 {
-    struct queue *queue = resource->queue;
-    if (queue->head == NULL || queue->round != NULL || queue->sweeping)
-        return;
-    if (c->looks.count == 0)
-        c->looks_ms = c->now_ms;
-    heap_set(&c->looks, &queue->look, (int64_t)queue->head->id);
+    if (resource->queue->head != NULL)
+        queue_due(c, resource);
 }
 
 static void look_if_after(struct coordinator *c, struct resource *resource, uint64_t wait)
@@ -265,15 +261,6 @@ static void look_at_places(struct coordinator *c, const struct list *list, uint1
         look_if_after(c, list->link[i].resource, wait);
         look_at_lists(c, list->link[i].resource, list, wait);
     }
-}
-
-struct resource *names_look(struct coordinator *c)
-{
-    struct queue *queue =
-        (struct queue *)(void *)((char *)heap_top(&c->looks) - offsetof(struct queue, look));
-    heap_remove(&c->looks, &queue->look);
-    c->looks_ms = c->now_ms; /* what was due before goes before the next one */
-    return queue->round == NULL && !queue->sweeping ? queue->resource : NULL;
 }
 
 void names_changed_linked(struct coordinator *c, const struct resource *resource)

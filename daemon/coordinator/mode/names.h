@@ -58,10 +58,6 @@ static inline void names_changed(struct coordinator *c, const struct resource *r
         names_changed_linked(c, resource);
 }
 
-/* Takes the next of these heads, the one that came first: what it keeps decides about the others. So each of them is
- * looked at once, however many there are. Returns its resource, which may go on now; NULL: its attempt began. */
-struct resource *names_look(struct coordinator *c);
-
 /* The head may not ask, by names_use(): a list keeps only those of its names that are in use. */
 void names_blocked(struct coordinator *c, struct resource *resource);
 /* The lock was granted to the session; wait: its place in the order of arrival, 0 for a RESUME, which passes nobody;

@@ -24,8 +24,6 @@ static void reader_begin(struct coordinator *c, struct resource *resource)
     struct lease *common = join_found(c, resource);
     if (common == NULL)
         writer_begin(c, resource);
-    else if (c->token_drawn) /* a step has random bytes for one token: begin in the next step */
-        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else
         lease_join(c, resource, common);
 }

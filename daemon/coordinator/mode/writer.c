@@ -11,7 +11,7 @@ void writer_begin(struct coordinator *c, struct resource *resource)
     if (wake_joins(c, resource))
         acquire_queue(c, resource);
     else
-        acquire_soon(c, resource);
+        acquire_set(c, resource);
 }
 
 void writer_forget(struct queue *queue, bool looks)

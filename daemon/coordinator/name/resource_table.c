@@ -97,6 +97,12 @@ void resource_free(struct coordinator *c, struct resource *resource)
     pool_give(&c->resources, resource);
 }
 
+bool resource_is_used(const struct resource *resource)
+{
+    return resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
+           resource->resumes != NULL || resource->mode->stays(resource);
+}
+
 struct resource *resource_rest(struct coordinator *c, struct resource *resource)
 {
     struct resource *base = slots_base(resource);

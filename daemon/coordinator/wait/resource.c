@@ -11,6 +11,7 @@
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/queue.h"
@@ -45,7 +46,7 @@ static void wait_leave(struct coordinator *c, struct wait *wait)
     if (resource->queue->head == wait && resource->queue->round != NULL)
         acquire_abandon(c, resource);
     queue_remove(c, wait);
-    resource_advance(c, resource);
+    queue_due(c, resource);
 }
 
 /* ---- refusals ---- */
@@ -137,25 +138,12 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 /* ---- the head ---- */
 
-/* A writer that stands behind readers becomes the head while readers have the name: the requests with wait=0
- * behind it are not to wait for these. Where the name is held alone, none of them waits. */
-static void resource_answer_impatient(struct coordinator *c, struct resource *resource)
-{
-    struct queue *queue = resource->queue;
-    if (queue->impatient == 0 || c->draining)
-        return;
-    queue->verdict = (struct verdict){.code = REPLY_BUSY};
-    queue->sweeping = true;
-    heap_set(&c->deadlines, &queue->item, c->now_ms);
-}
-
 /* The head may not ask, because a list has its name, or one of the list's names is used otherwise. Requests that
  * must not wait are answered, one head a step; for the others names_changed() comes back. */
 static void resource_blocked(struct coordinator *c, struct resource *resource, enum names_use use)
 {
     struct queue *queue = resource->queue;
     struct wait *head = queue->head;
-    heap_remove(&c->deadlines, &queue->item);
     names_blocked(c, resource);
     if (use != NAMES_USED)
         return;
@@ -173,61 +161,19 @@ static void resource_blocked(struct coordinator *c, struct resource *resource, e
     if (resource->queue->head != NULL)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else
-        resource_advance(c, resource);
-}
-
-/* Its time is over, which is seen here first after a pause of this daemon: wait_timer() is due, and comes back here. An
- * attempt for nobody would be a reason to answer others -BUSY. */
-static bool is_leaving(const struct coordinator *c, const struct wait *head)
-{
-    return head->tried && head->item.place != 0 && c->now_ms >= head->deadline_ms;
+        queue_due(c, resource);
 }
 
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
-    resource = resource_rest(c, resource);
-    /* The end of a sweep, of an attempt or of an awaited release comes back here. */
-    if (resource->queue->sweeping || resource->queue->round != NULL)
+    resource = queue_ready(c, resource);
+    if (resource == NULL)
         return;
-    if (resource->mode->awaits(resource)) {
-        heap_remove(&c->deadlines, &resource->queue->item);
-        return;
-    }
-    bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
-                resource->mode->stays(resource);
-    if (resource->queue->head == NULL && !held) {
-        resource_free(c, resource);
-        return;
-    }
-    if (resource->queue->head == NULL || resource->queue->head->mode->in_way(resource) || c->draining) {
-        heap_remove(&c->deadlines, &resource->queue->item);
-        resource_answer_impatient(c, resource);
-        return;
-    }
-    if (c->now_ms < resource->retry_ms) {
-        heap_set(&c->deadlines, &resource->queue->item, resource->retry_ms);
-        return;
-    }
-    if (is_leaving(c, resource->queue->head)) {
-        heap_remove(&c->deadlines, &resource->queue->item);
-        return;
-    }
     enum names_use use = names_use(resource);
-    if (use != NAMES_FREE) {
+    if (use == NAMES_FREE)
+        acquire_begin(c, resource);
+    else
         resource_blocked(c, resource, use);
-        return;
-    }
-    heap_remove(&c->deadlines, &resource->queue->item);
-    acquire_begin(c, resource);
-}
-
-void resource_released(struct coordinator *c, struct resource *resource)
-{
-    resource->mode->freed(resource);
-    if (resource->queue->head != NULL)
-        resource->queue->release_seen = true;
-    slots_base(resource)->retry_ms = 0;
-    resource_advance(c, resource);
 }
 
 /* The next request with wait=0 that gets the head's last result instead of an attempt of its own; NULL if
@@ -268,7 +214,7 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     else if (resource->queue->head != NULL && !resource->queue->head->mode->in_way(resource))
         heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
-        resource_advance(c, resource);
+        queue_due(c, resource);
 }
 
 static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource)
@@ -306,7 +252,7 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
     bool impatient = head != NULL && !head->patient;
     bool held = (head != NULL ? head->mode : resource->mode)->in_way(resource);
     if (impatient || queue->round != NULL || held || queue->sweeping) {
-        resource_released(c, resource);
+        queue_freed(c, resource);
         return;
     }
     if (head != NULL)
@@ -482,14 +428,8 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     }
     queue_remove(c, wait);
     if (resource->links != NULL)
-        resource_advance(c, resource);
+        queue_due(c, resource);
     return true;
-}
-
-static bool is_used(const struct resource *resource)
-{
-    return resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL || resource->mode->stays(resource);
 }
 
 /* None of the names of a list may have slots here. Returns whether the request was refused. */
@@ -509,14 +449,14 @@ static bool refuse_mode(struct coordinator *c, const struct session *session, ui
     struct slots *slots = resource->queue->slots;
     if (slots != NULL && what->slots != 0 && slots_fit(slots, what->slots))
         return false;
-    if (slots != NULL || is_used(resource)) {
+    if (slots != NULL || resource_is_used(resource)) {
         slots_differ(action_reply(c, session->key, request, REPLY_MODE, &what->name), slots);
         return true;
     }
     if (slots_make(c, resource))
         return !slots_fit(resource->queue->slots, what->slots);
     refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
-    resource_advance(c, resource);
+    queue_due(c, resource);
     return true;
 }
 
@@ -536,7 +476,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
     struct wait *wait = wait_new(c, resource, what, request);
     if (wait == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_WAITERS);
-        resource_advance(c, resource);
+        queue_due(c, resource);
         return;
     }
     if (resource->queue->head == NULL && !wait->patient)

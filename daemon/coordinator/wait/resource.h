@@ -12,9 +12,10 @@
 /* The resource of this name; NULL if the name is not in use. */
 struct resource *resource_find(const struct coordinator *c, const struct name *name);
 /* The same, and makes the resource if there is none; NULL if the table is full. The caller gives it a use,
- * or frees it with resource_advance(). */
+ * or frees it with queue_due(). */
 struct resource *resource_find_or_make(struct coordinator *c, const struct name *name);
 
+bool resource_is_used(const struct resource *resource);
 /* Frees a resource that nothing uses, and with a list its links. */
 void resource_free(struct coordinator *c, struct resource *resource);
 
@@ -22,14 +23,12 @@ void resource_free(struct coordinator *c, struct resource *resource);
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what);
 
-/* Lets the head ask the masters, unless something stands before it. Frees a resource that nobody uses any
- * more, so the resource may be gone afterwards. */
+/* Lets the head ask the masters in this step, unless something stands before it: for a new request and for what is due;
+ * all others call queue_due() (due.h). Frees a resource that nobody uses any more, so it may be gone afterwards. */
 void resource_advance(struct coordinator *c, struct resource *resource);
 /* Frees the resource of a slot that nobody uses; returns the resource of its name. Of any other resource, returns it
  * as it is. */
 struct resource *resource_rest(struct coordinator *c, struct resource *resource);
-/* The lock may be free now: lets the head ask at once. */
-void resource_released(struct coordinator *c, struct resource *resource);
 /* The lock is free, but other daemons wait for it: the head here asks a little later. For waited_ms see turn.h. */
 void resource_yield(struct coordinator *c, struct resource *resource, int64_t waited_ms);
 
