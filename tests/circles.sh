@@ -99,7 +99,7 @@ upward() { # bound
     fi
 }
 
-upward 14
+upward 13
 circle 6 daemon/coordinator 'daemon/coordinator/([a-z_]+/)?[a-z_]+'
 circle 3 daemon/conn 'daemon/(conn/[a-z_]+|conn[a-z_]*)'
 circle 3 daemon/node 'daemon/(node/[a-z_]+|node[a-z_]*)'

@@ -5,6 +5,7 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/names.h"
@@ -114,7 +115,7 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
     }
     bool bound = true, walked = crowd_of(c, resource)->lettered == NULL;
     for (; lease != NULL; lease = shared_next(c, lease)) {
-        count += lease->key != KEY_COMMON;
+        count += lease->keeping->told;
         assert(lease->resource == resource && lease->mode->shares);
         assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
         assert(bound || !lease_is_bound(lease));
@@ -268,16 +269,16 @@ static uint32_t notes_of_waits(const struct coordinator *c)
 static void check_joined(const struct coordinator *c, const struct lease *lease)
 {
     uint32_t readers = 0, bound = 0;
-    if (lease->key == KEY_OWN)
+    if (lease->keeping == &keeping_own)
         return;
     assert(lease->mode->shares && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
-    assert(lease->key == KEY_COMMON || (lease->sent == 0 && !lease->renewing));
-    if (lease->key == KEY_JOINED)
+    assert(!lease->keeping->told || (lease->sent == 0 && !lease->renewing));
+    if (!lease->keeping->has_key)
         return;
     assert(lease->hold.session == NULL && lease->resume == NULL);
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *joined = pool_at(&c->leases, slot);
-        if (joined == NULL || joined->key != KEY_JOINED || shared_of(c, joined)->joins != lease->id)
+        if (joined == NULL || joined->keeping->has_key || shared_of(c, joined)->joins != lease->id)
             continue;
         assert(joined->resource == lease->resource && joined->until_ms <= lease->until_ms);
         readers++;
@@ -303,7 +304,7 @@ static void check_leases(const struct coordinator *c)
         renewals += lease->renewing;
         lettered += lease->lettered;
         assert(lease->renewing || !lease->lettered);
-        commons += lease->key == KEY_COMMON;
+        commons += !lease->keeping->told;
         check_joined(c, lease);
         assert((lease->resource->lease == lease || lease->mode->shares) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);

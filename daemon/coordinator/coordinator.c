@@ -1,5 +1,6 @@
 /* The coordinator's begin and end, its drain, its time, and the dispatch of events to the other files. */
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/name/due.h"
 
 #include <assert.h>
@@ -404,9 +405,10 @@ static void handle_undelivered(struct coordinator *c, const struct coordinator_e
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
     const struct wait *head = lease != NULL ? lease->resource->queue->head : NULL;
     if (lease != NULL && lease->resume != NULL)
-        lease_set_back(c, lease);
+        lease->keeping->set_back(c, lease);
     else if (lease != NULL && head != NULL && head->session == session)
-        lease_give_back(c, lease, 0, 0, true); /* that connection is dying, and would not hear of it either */
+        lease->keeping->give_back(c, lease, 0, 0,
+                                  true); /* that connection is dying, and would not hear of it either */
     else if (lease != NULL)
         hand_give_back(c, lease, 0, 0, true);
 }

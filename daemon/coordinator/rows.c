@@ -3,6 +3,7 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mode/join.h"
@@ -51,9 +52,9 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
                           struct lock_row *row)
 {
     const struct lease *lease = NULL;
-    while ((lease == NULL || lease->key == KEY_COMMON) && cursor->slot < c->leases.fresh)
+    while ((lease == NULL || !lease->keeping->told) && cursor->slot < c->leases.fresh)
         lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
-    if (lease == NULL || lease->key == KEY_COMMON)
+    if (lease == NULL || !lease->keeping->told)
         return false;
     lock_row_of(c, now_ms + c->behind_ms, lease, row);
     return true;
@@ -75,7 +76,7 @@ bool coordinator_oldest_lock(const struct coordinator *c, int64_t now_ms, struct
                              struct lock_row *row)
 {
     const struct lease *lease = next_by_age(&c->leases, cursor);
-    while (lease != NULL && lease->key == KEY_COMMON)
+    while (lease != NULL && !lease->keeping->told)
         lease = next_by_age(&c->leases, cursor);
     if (lease == NULL)
         return false;

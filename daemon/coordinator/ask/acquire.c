@@ -102,7 +102,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
     } else {
         acquire_detach(c, round);
         round->mode->granted(c, round, resource);
-        struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
+        struct lease *lease = round->mode->grant(c, resource, round, round->proposal, until_ms);
         round->lease = lease->id;
         hand_granted(c, lease, round);
         round_decided(c, round);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "daemon/coordinator/ask/acquire.h"
-#include "daemon/coordinator/ask/resume_joined.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
@@ -120,8 +120,8 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
         return;
     }
     struct lease *lease = resource_lease(c, resource, &what->token);
-    if (lease != NULL && lease->key == KEY_JOINED) {
-        resume_joined(c, session, request, what, lease);
+    if (lease != NULL && !lease->keeping->has_key) {
+        lease->keeping->resume(c, session, request, what, lease);
         return;
     }
     if (lease != NULL && secret_is_downgrading(lease)) { /* the key is there by several tokens */

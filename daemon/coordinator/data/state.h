@@ -289,13 +289,12 @@ struct lease {
     masters_t released_elsewhere;
     struct hold hold;
     uint64_t fence;
-    struct resume *resume;   /* how to set back an undelivered RESUME; NULL: nothing to set back */
-    const struct mode *mode; /* (ref) */
-    struct secret *secret;   /* NULL: none */
-    bool renewing : 1;       /* a renewal is under way */
-    bool lettered : 1;       /* ... because of a letter */
-    /* Whose key it has: its own; one that no client holds, and others rely on; or none (join.h). */
-    enum { KEY_OWN, KEY_COMMON, KEY_JOINED } key : 8;
+    struct resume *resume;         /* how to set back an undelivered RESUME; NULL: nothing to set back */
+    const struct mode *mode;       /* (ref) */
+    const struct keeping *keeping; /* (ref) how it is kept on the masters */
+    struct secret *secret;         /* NULL: none */
+    bool renewing : 1;             /* a renewal is under way */
+    bool lettered : 1;             /* ... because of a letter */
     /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
     enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
     /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged

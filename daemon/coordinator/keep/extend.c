@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/master/fresh.h"
@@ -37,8 +38,7 @@ static bool quorum_may_vote(struct coordinator *c, struct lease *lease)
 void extend_renew(struct coordinator *c, struct lease *lease)
 {
     struct round *round = NULL;
-    if (lease->key == KEY_COMMON)
-        join_renews(c, lease);
+    lease->keeping->renews(c, lease);
     if (quorum_may_vote(c, lease))
         round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token,
                             renewal_is_wanted(c, lease) ? lease->ttl_ms : KEPT_MS);
@@ -55,8 +55,8 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 
 /* ---- requests ---- */
 
-static struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
-                                  const struct request *what, struct lease *lease, int64_t ttl_ms)
+struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
+                           const struct request *what, struct lease *lease, int64_t ttl_ms)
 {
     bool extends = what->verb != VERB_CHECK && lease != NULL;
     enum round_phase phase = extends ? ROUND_EXTENDING : ROUND_CHECKING;
@@ -90,26 +90,6 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
     return round;
 }
 
-/* A lease that joined another one: that is extended, for no less than its own TTL. */
-static struct round *extend_joined(struct coordinator *c, uint64_t session, uint64_t request,
-                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
-{
-    struct lease *common = join_of(c, lease);
-    if (common == NULL) {
-        action_reply(c, session, request, REPLY_NOTHELD, &what->name);
-        return NULL;
-    }
-    int64_t longer_ms = ttl_ms > common->ttl_ms ? ttl_ms : common->ttl_ms;
-    struct round *round = extend_begin(c, session, request, what, common, longer_ms);
-    if (round == NULL)
-        return NULL;
-    round->token = common->token;
-    round->reader = lease->id;
-    round->reader_ttl_ms = (int32_t)ttl_ms;
-    lease->extending++;
-    return round;
-}
-
 /* Without a valid lease here, CHECK comes first and EXTEND only if Q masters hold the token. Else a client
  * that polls a dead token would keep its last keys alive. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
@@ -117,9 +97,8 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
 {
     int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
-    bool joined = lease != NULL && lease->key == KEY_JOINED;
-    struct round *round = joined ? extend_joined(c, session, request, what, lease, ttl_ms)
-                                 : extend_begin(c, session, request, what, lease, ttl_ms);
+    struct round *round = lease != NULL ? lease->keeping->extend(c, session, request, what, lease, ttl_ms)
+                                        : extend_begin(c, session, request, what, NULL, ttl_ms);
     if (round == NULL)
         return;
     c->stats.extends++;

@@ -11,6 +11,10 @@ void extend_renew(struct coordinator *c, struct lease *lease);
  * request is answered now or when the round is decided. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                     struct lease *lease);
+/* Begins the round of an EXTEND, of a CHECK, or of a LOCK that makes the lease a reader's; the caller sends it. Returns NULL
+ * if the request was refused. */
+struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
+                           const struct request *what, struct lease *lease, int64_t ttl_ms);
 /* CHECK of a token whose lock is not bound to a session here; answered like extend_request(). */
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                    struct lease *lease);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/wall.h"
@@ -181,5 +182,5 @@ void hand_give_back(struct coordinator *c, struct lease *lease, uint64_t session
                     bool bound)
 {
     if (!hand_try(c, lease, session, request))
-        lease_give_back(c, lease, session, request, bound);
+        lease->keeping->give_back(c, lease, session, request, bound);
 }

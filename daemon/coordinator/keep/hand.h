@@ -12,7 +12,7 @@
 #include "daemon/coordinator/data/state.h"
 
 /* Ends the present hold in the way in which holders give a lock back: hands the lease on to the head, if that
- * is safe, or else releases it. The parameters are those of lease_give_back(). */
+ * is safe, or else releases it. The parameters are those of keeping's give_back(). */
 void hand_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                     bool bound);
 

@@ -5,11 +5,11 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/keep/secret.h"
-#include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mutant.h"
@@ -35,12 +35,11 @@ static void lease_uncount(struct coordinator *c, const struct lease *lease)
     histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
 }
 
-static void lease_free(struct coordinator *c, struct lease *lease)
+void lease_free(struct coordinator *c, struct lease *lease)
 {
     const struct resource *resource = lease->resource;
-    bool held = lease->key != KEY_COMMON;
-    if (lease->key != KEY_OWN)
-        join_free(c, lease);
+    bool held = lease->keeping->told;
+    lease->keeping->parts(c, lease);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
     lease->mode->leave(c, lease);
@@ -68,7 +67,7 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 }
 #endif
 
-static struct lease *lease_new(struct coordinator *c, struct resource *resource)
+struct lease *lease_new(struct coordinator *c, struct resource *resource)
 {
     struct lease *lease = pool_take(&c->leases);
     assert(lease != NULL);
@@ -89,6 +88,7 @@ static struct lease *lease_of_round(struct coordinator *c, struct resource *reso
     if (resource->lease == NULL)
         letter_forget(c, resource, round->t0_ms);
     lease->mode = round->mode;
+    lease->keeping = round->mode->keeping;
     lease->token = round->token;
     lease->fence = round->proposal;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
@@ -108,8 +108,8 @@ void lease_hold(struct coordinator *c, struct lease *lease, const struct session
 }
 
 /* session: NULL for a lease that readers join. */
-static void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
-                       struct session *session, int64_t until_ms)
+void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
+                struct session *session, int64_t until_ms)
 {
     lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
     if (session != NULL) {
@@ -152,44 +152,24 @@ void lease_granted(struct coordinator *c, struct resource *resource, const struc
     resource_granted(c, resource);
 }
 
-void lease_join(struct coordinator *c, struct resource *resource, struct lease *common)
-{
-    struct wait *wait = resource->queue->head;
-    struct lease *lease = lease_new(c, resource);
-    lease->mode = c->modes[MODE_READER];
-    random_token(c, resource, &lease->token, c->modes[MODE_READER]);
-    lease->fence = common->fence;
-    lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
-    lease_hold(c, lease, wait->session, wait->request,
-               wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX);
-    lease->hold.note = wait->note;
-    wait->note = NULL;
-    session_link_hold(c, wait->session, &lease->hold);
-    c->holds[HOLD_SESSION]++;
-    shared_count(c, lease, 1);
-    shared_add(c, lease);
-    join_enter(c, lease, common);
-    lease_granted(c, resource, lease);
-}
-
-struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
-                          uint64_t fence, int64_t until_ms)
+struct lease *lease_begin(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence)
 {
     /* leases that nobody renews here, and whose keys are gone */
     while (resource->lease != NULL && !round->mode->beside(resource->lease)) {
         assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
-    bool is_joined = round->mode->shares && join_is_wanted(c, resource);
     struct lease *lease = lease_of_round(c, resource, round);
     lease->fence = fence;
     lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
-    if (is_joined) {
-        join_make(c, lease, round);
-        lease_bind(c, lease, round, NULL, until_ms);
-        lease_join(c, resource, lease);
-        return lease;
-    }
+    return lease;
+}
+
+struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence, int64_t until_ms)
+{
+    struct lease *lease = lease_begin(c, resource, round, fence);
     lease_take(c, lease, round, until_ms);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
@@ -246,107 +226,6 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     return lease;
 }
 
-void lease_set_back(struct coordinator *c, struct lease *lease)
-{
-    if (lease->key == KEY_JOINED) { /* the token of its RESUME is known here alone */
-        lease->token = lease->resume->old;
-        pool_give(&c->resumes, lease->resume);
-        lease->resume = NULL;
-        c->stats.undone++;
-        lease_unbind(c, lease);
-        return;
-    }
-    struct resource *resource = lease->resource;
-    struct token token = lease->token, old = lease->resume->old;
-    struct release_order order = {.name = resource->name,
-                                  .token = &token,
-                                  .back = &old,
-                                  .ttl_ms = lease->longest_ms,
-                                  .may =
-                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->sent};
-    rounds_end_extends(c, lease);
-    lease_free(c, lease);
-    c->stats.undone++;
-    if (!mutant(MUTANT_RESUME_NO_SET_BACK))
-        release_begin(c, &order);
-    queue_due(c, resource);
-}
-
-/* Gives back the lease that readers joined (NULL: none), as lease_give_back() does, or plans when, if none is left.
- * Returns whether it was given back. */
-static bool lease_leave(struct coordinator *c, struct lease *common, uint64_t session, uint64_t request,
-                        bool bound)
-{
-    bool over = common != NULL && join_is_over(c, common);
-    if (over)
-        lease_give_back(c, common, session, request, bound);
-    else if (common != NULL)
-        renewal_rearm(c, common);
-    return over;
-}
-
-/* The last reader's UNLOCK is answered when the masters have answered, any other one at once. */
-static void lease_part(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
-                       bool bound)
-{
-    struct resource *resource = lease->resource;
-    struct lease *common = join_of(c, lease);
-    rounds_end_extends(c, lease);
-    lease_free(c, lease);
-    if (lease_leave(c, common, session, request, bound))
-        return;
-    if (common != NULL)
-        action_handed(c, session, request, resource->name);
-    else if (request != 0)
-        action_reply(c, session, request, REPLY_NOTHELD, resource->name)->text = TEXT_LOST_BEFORE_RELEASE;
-    queue_due(c, resource);
-}
-
-/* Every master that was sent the key owes the release, even if it reported since that the key is gone: a
- * restart from an old snapshot may bring the key back. */
-void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
-                     bool bound)
-{
-    if (lease->key == KEY_JOINED) {
-        lease_part(c, lease, session, request, bound);
-        return;
-    }
-    struct resource *resource = lease->resource;
-    struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
-    bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
-    const struct token *token = lease->mode->shares ? &told : &key;
-    struct release_order order = {.name = resource->name,
-                                  .token = token,
-                                  .other = both ? (lease->mode->shares ? &key : &told) : NULL,
-                                  .third = both && lease->mode->shares ? &was : NULL,
-                                  .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
-                                  .may = lease->sent,
-                                  .sent = lease->sent | lease->may | lease->granted,
-                                  .resource = resource,
-                                  .shared = lease->mode->shares,
-                                  .session = session,
-                                  .request = request,
-                                  .bound = bound,
-                                  .known = true};
-#ifdef MUTANTS
-    int64_t until_ms = lease->until_ms;
-#endif
-    resume_given_back(resource, &told);
-    if (lease->mode->shares)
-        resume_given_back(resource, &was); /* before a downgrade */
-    rounds_end_extends(c, lease);
-    lease_free(c, lease);
-    if (order.shared)
-        resource->contended = true; /* nobody is told who waits for readers to end */
-    if (order.shared && resource->lease != NULL && lease_is_bound(resource->lease))
-        order.resource = NULL; /* other readers here have the name still */
-    release_begin(c, &order);
-#ifdef MUTANTS
-    if (mutant(MUTANT_HEAL_RELEASED))
-        heal_plant(c, order.name, token, until_ms);
-#endif
-}
-
 /* max= also ends a lock whose connection broke. The token is refused for as long as a key of it can live:
  * the longest TTL that was sent for it, from now. */
 static void end_by_max(struct coordinator *c, struct lease *lease)
@@ -374,12 +253,10 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         action_notice(c, NOTICE_LOST, lease)->reason = reason;
     }
     if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
-        lease_give_back(c, lease, 0, 0, true);
+        lease->keeping->give_back(c, lease, 0, 0, true);
         return;
     }
-    struct lease *common = join_lost(c, lease);
-    lease_free(c, lease);
-    if (lease_leave(c, common, 0, 0, true))
+    if (lease->keeping->run_out(c, lease))
         return;
     if (reason == LOST_GONE) /* somebody gave it back elsewhere */
         queue_freed(c, resource);
@@ -390,7 +267,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 void lease_unbind(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
-    join_unbound(c, lease);
+    lease->keeping->unbinds(c, lease);
     session_unlink_hold(c, &lease->hold);
     lease->mode->leave(c, lease); /* it goes behind the bound ones */
     lease->mode->enter(c, lease);
@@ -437,30 +314,14 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
     renewal_rearm(c, lease);
 }
 
-/* Returns whether nothing is left to do for a lease that joined another one, or that others joined. */
-static bool lease_shared_timer(struct coordinator *c, struct lease *lease)
-{
-    if (c->now_ms >= lease->until_ms)
-        return false;
-    if (lease->key == KEY_COMMON)
-        return shared_of(c, lease)->readers == 0 && lease_leave(c, lease, 0, 0, true);
-    if (!lease_is_bound(lease) || c->now_ms < lease->renew_ms)
-        return false;
-    if (join_of(c, lease) == NULL)
-        lease_lost(c, lease, LOST_GONE);
-    else
-        lease_leave(c, join_look(c, lease), 0, 0, true);
-    return true;
-}
-
 bool lease_timer(struct coordinator *c, struct lease *lease)
 {
-    if (lease->key != KEY_OWN && lease_shared_timer(c, lease))
-        return false;
     if (c->now_ms >= lease->until_ms) {
         lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
         return false;
     }
+    if (lease->keeping->look(c, lease))
+        return false;
     if (c->now_ms >= fanout_spread_ms(lease)) {
         heal_spread(c, lease);
         lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_DONE;

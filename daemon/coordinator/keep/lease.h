@@ -18,16 +18,6 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
 struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
                            int64_t until_ms);
 
-/* Undoes a RESUME whose +LOCKED could not be delivered: frees the lease and sets the key back to the old
- * token on all masters. */
-void lease_set_back(struct coordinator *c, struct lease *lease);
-
-/* Frees the lease and begins its release. The session and request are of the UNLOCK to answer; request 0
- * means that nobody is answered. bound: the rule for a lock of the session itself decides the answer, see
- * release_order. */
-void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
-                     bool bound);
-
 /* Ends a lease that was not given back: the session gets !LOST. The keys are left to expire, because
  * somebody may have extended them through another daemon. While a RESUME of the token is under way,
  * LOST_GONE proves nothing and the lease stays. */
@@ -41,8 +31,15 @@ void lease_settle(struct coordinator *c, struct lease *lease);
 
 /* Answers the head of the queue with +LOCKED: it has the lease. */
 void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease);
-/* Lets the head of the queue, which is answered, join the lease of other readers (join.h). */
-void lease_join(struct coordinator *c, struct resource *resource, struct lease *common);
+/* For what keeps leases (keeping.h). A lease with a holder of depth 1, and no more. The lease of a round that was granted,
+ * which needs a holder yet, unless the daemon itself has it. It gets its session, if any, and its deadline. It ends, and
+ * nothing is begun. */
+struct lease *lease_new(struct coordinator *c, struct resource *resource);
+struct lease *lease_begin(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence);
+void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
+                struct session *session, int64_t until_ms);
+void lease_free(struct coordinator *c, struct lease *lease);
 /* The lease gets a holder, who is counted for the limits of the session's peer. */
 void lease_hold(struct coordinator *c, struct lease *lease, const struct session *session, uint64_t request,
                 int64_t ends_ms);

@@ -1,6 +1,7 @@
 #include "daemon/coordinator/keep/letter.h"
 
 #include "daemon/coordinator/keep/extend.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/keep/secret.h"
@@ -89,7 +90,7 @@ static void letter_walk(struct coordinator *c, struct letter *letter, struct cro
     for (unsigned i = 0; i < LOOKS && asks < ASKS && crowd->lettered != NULL; i++) {
         struct lease *lease = crowd->lettered;
         crowd->lettered = shared_next(c, lease);
-        if (lease->key == KEY_JOINED || !renewal_is_wanted(c, lease))
+        if (!lease->keeping->has_key || !renewal_is_wanted(c, lease))
             continue;
         asks++;
         letter->again |= !letter_ask(c, lease);

@@ -1,6 +1,7 @@
 #include "daemon/coordinator/keep/renewal.h"
 
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/shared.h"
@@ -14,7 +15,7 @@ enum {
 
 bool renewal_is_wanted(const struct coordinator *c, const struct lease *lease)
 {
-    return lease_is_bound(lease) || (lease->key == KEY_COMMON && shared_of(c, lease)->bound > 0);
+    return lease->keeping->is_renewed(c, lease);
 }
 
 int64_t renewal_warns_ms(const struct lease *lease)
@@ -34,9 +35,7 @@ void renewal_rearm(struct coordinator *c, struct lease *lease)
     } else if (!lease->renewing && secret_left(lease) != 0) {
         at_ms = earlier_ms(at_ms, lease->renew_ms);
     }
-    if (lease->key == KEY_COMMON)
-        at_ms = earlier_ms(at_ms, join_kept_ms(c, lease));
-    heap_set(&c->deadlines, &lease->item, at_ms);
+    heap_set(&c->deadlines, &lease->item, earlier_ms(at_ms, lease->keeping->looks_ms(c, lease)));
 }
 
 /* A renewal is due a third of the TTL after the last success. The time varies by a tenth of that, so that
@@ -103,16 +102,12 @@ int64_t renewal_extended(struct coordinator *c, struct lease *lease, const struc
         c->stats.renewals_done++;
         histogram_count(&c->times.renewal_left, (lease->until_ms - c->now_ms) * 1000);
     }
-    if (lease->key == KEY_COMMON)
-        shared_of(c, lease)->shown_ms = round->t0_ms;
     bool settles_only = round->purpose == ROUND_RENEW && !renewal_is_wanted(c, lease);
     if (until_ms > lease->until_ms && !settles_only) {
         heal_until(c, lease, until_ms);
         lease->hold.warned = false;
     }
-    /* A common lease's is the longest of its readers', and EXTENDs are not answered in order. */
-    if (round->purpose == ROUND_EXTEND && (lease->key != KEY_COMMON || round->ttl_ms > lease->ttl_ms))
-        lease->ttl_ms = round->ttl_ms;
+    lease->keeping->extended(c, lease, round);
     renewal_plan(c, lease);
     renewal_tell(c, lease);
     return lease->until_ms;

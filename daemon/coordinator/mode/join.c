@@ -1,5 +1,6 @@
 #include "daemon/coordinator/mode/join.h"
 
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/mode/shared.h"
@@ -11,7 +12,7 @@ enum { JOIN_MS = 5, SIXTH = 6, TENTH = 10 };
 
 static struct lease *join_common(const struct coordinator *c, const struct lease *lease)
 {
-    return lease->key == KEY_JOINED ? pool_find(&c->leases, shared_of(c, lease)->joins) : NULL;
+    return lease->keeping->has_key ? NULL : pool_find(&c->leases, shared_of(c, lease)->joins);
 }
 
 struct lease *join_of(const struct coordinator *c, const struct lease *lease)
@@ -70,7 +71,7 @@ void join_unbound(struct coordinator *c, const struct lease *lease)
         shared_of(c, common)->bound--;
 }
 
-static void join_part(struct coordinator *c, const struct lease *lease)
+void join_parts(struct coordinator *c, struct lease *lease)
 {
     struct lease *common = join_common(c, lease);
     join_unbound(c, lease);
@@ -80,7 +81,6 @@ static void join_part(struct coordinator *c, const struct lease *lease)
 
 static void join_take(struct coordinator *c, struct lease *lease, struct lease *common)
 {
-    lease->key = KEY_JOINED;
     shared_of(c, lease)->joins = common->id;
     shared_of(c, common)->readers++;
     join_keeps(c, lease, common);
@@ -110,7 +110,6 @@ static void join_hurry(struct coordinator *c, struct lease *home, const struct l
 void join_make(struct coordinator *c, struct lease *lease, const struct round *round)
 {
     struct shared *common = shared_of(c, lease);
-    lease->key = KEY_COMMON;
     common->shown_ms = round->t0_ms;
     common->kept_ms = 0;
     common->memories = c->memories;
@@ -213,7 +212,7 @@ struct lease *join_look(struct coordinator *c, struct lease *lease)
     struct lease *home = crowd->home;
     bool goes_over = join_goes_over(c, lease, own, home);
     if (goes_over) {
-        join_part(c, lease);
+        join_parts(c, lease);
         join_take(c, lease, home);
     }
     if (!goes_over && join_says(c, lease, own))
@@ -283,16 +282,13 @@ static void join_gone(struct coordinator *c, const struct lease *common)
     }
 }
 
-void join_free(struct coordinator *c, struct lease *lease)
+void join_ends(struct coordinator *c, struct lease *common)
 {
-    struct crowd *crowd = crowd_of(c, lease->resource);
-    join_part(c, lease);
-    if (lease->key != KEY_COMMON)
-        return;
-    join_gone(c, lease);
-    if (crowd->latest == lease)
+    struct crowd *crowd = crowd_of(c, common->resource);
+    join_gone(c, common);
+    if (crowd->latest == common)
         crowd->latest = NULL;
-    if (crowd->home == lease)
+    if (crowd->home == common)
         crowd->home = crowd->latest;
     c->commons--;
 }

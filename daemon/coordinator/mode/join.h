@@ -12,8 +12,8 @@
  * with the last reader that gives its part back. Where a reader's connection broke, or this daemon ended its lock, that
  * reader may believe in it until its deadline: then it is given back after that.
  *
- * The token of a reader that joined is known to this daemon alone. The parts that answer requests are where those of
- * other leases are: lease.c, extend.c, resume_joined.c. */
+ * The token of a reader that joined is known to this daemon alone. What requests and
+ * time do to these leases is in crowd.c. */
 #ifndef REDLOCKD_JOIN_H
 #define REDLOCKD_JOIN_H
 
@@ -48,7 +48,8 @@ struct lease *join_lost(struct coordinator *c, const struct lease *lease);
 bool join_is_over(const struct coordinator *c, const struct lease *common);
 /* When it may be, if no reader is left; INT64_MAX: now, or there are some. */
 int64_t join_kept_ms(const struct coordinator *c, const struct lease *common);
-/* The lease, which is JOINED or COMMON, is being freed. */
-void join_free(struct coordinator *c, struct lease *lease);
+/* A lease that joined is being freed; the common lease is. */
+void join_parts(struct coordinator *c, struct lease *lease);
+void join_ends(struct coordinator *c, struct lease *common);
 
 #endif

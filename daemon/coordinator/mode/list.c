@@ -1,11 +1,15 @@
 /* A list of names (names.h), as the head's attempt sees it. */
 #include "daemon/coordinator/ask/acquire_private.h"
+#include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
 
 const struct mode mode_list = {
+    .keeping = &keeping_own,
+    .grant = lease_grant,
     .token = TOKEN_NAMES,
     .once = true,
     .begin = acquire_set,

@@ -22,10 +22,12 @@ struct lease;
 struct round;
 struct queue;
 struct verdict;
+struct keeping;
 
 struct mode {
-    enum token_kind token; /* of the tokens that are drawn for it */
-    bool shares;           /* two of this mode are not in each other's way */
+    enum token_kind token;         /* of the tokens that are drawn for it */
+    const struct keeping *keeping; /* of its leases, as a rule (keep/keeping.h) */
+    bool shares;                   /* two of this mode are not in each other's way */
     bool wakes;     /* its releases look into the queue on the masters; a list's names do that one by one */
     bool fans_out;  /* with fanout: quorum, an attempt asks a quorum of masters first */
     bool splits;    /* where votes are split, one master decides whose attempt goes on */
@@ -40,8 +42,10 @@ struct mode {
     void (*forget)(struct queue *queue, bool looks);
     /* Asks these masters for the key of the round. */
     void (*ask)(struct coordinator *c, const struct round *round, masters_t masters);
-    /* The round was granted, and its lease is about to be made. */
+    /* The round was granted, and its lease is about to be made; makes the lease, and answers the head. */
     void (*granted)(struct coordinator *c, const struct round *round, struct resource *resource);
+    struct lease *(*grant)(struct coordinator *c, struct resource *resource, const struct round *round,
+                           uint64_t fence, int64_t until_ms);
     /* The round failed with this verdict, and was undone. */
     void (*refused)(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 

@@ -1,5 +1,7 @@
 /* A lock that readers have together (shared.h, join.h), as the head's attempt sees it. */
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/mode/crowd.h"
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/writer.h"
@@ -25,7 +27,7 @@ static void reader_begin(struct coordinator *c, struct resource *resource)
     if (common == NULL)
         writer_begin(c, resource);
     else
-        lease_join(c, resource, common);
+        crowd_join(c, resource, common);
 }
 
 static bool reader_in_way(const struct resource *resource)
@@ -41,6 +43,13 @@ static void reader_granted(struct coordinator *c, const struct round *round, str
         mark_along(c, round->name, c->voters);
 }
 
+static struct lease *reader_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                                  uint64_t fence, int64_t until_ms)
+{
+    return join_is_wanted(c, resource) ? crowd_grant(c, resource, round, fence, until_ms)
+                                       : lease_grant(c, resource, round, fence, until_ms);
+}
+
 static bool reader_beside(const struct lease *other)
 {
     return other->mode->shares;
@@ -49,6 +58,8 @@ static bool reader_beside(const struct lease *other)
 /* Readers do not split votes among themselves, and a writer that took some asks again. What a resource, not a wait, is
  * asked has no answer here: the resource of a name is of mode_writer. */
 const struct mode mode_reader = {
+    .keeping = &keeping_own,
+    .grant = reader_grant,
     .token = TOKEN_SHARED,
     .shares = true,
     .wakes = true,

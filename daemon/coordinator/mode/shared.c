@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 
 struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
@@ -67,9 +68,9 @@ struct lease *resource_lease(const struct coordinator *c, const struct resource 
                              const struct token *token)
 {
     struct lease *lease = resource->lease;
-    while (lease != NULL && (lease->key == KEY_COMMON || /* nobody is told its token */
-                             (memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
-                              !lease_was_known_by(lease, token))))
+    while (lease != NULL &&
+           (!lease->keeping->told || (memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
+                                      !lease_was_known_by(lease, token))))
         lease = shared_next(c, lease);
     return lease;
 }

@@ -1,4 +1,6 @@
 /* A numbered slot of a name (slots.h). Its resource and that of the name share the queue, and answer alike. */
+#include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mode/writer.h"
@@ -59,6 +61,8 @@ static void slot_got(const struct coordinator *c, struct resource *resource)
 
 /* No master decides whose attempt goes on, since another slot may be free. */
 const struct mode mode_slot = {
+    .keeping = &keeping_own,
+    .grant = lease_grant,
     .token = TOKEN_SLOT,
     .wakes = true,
     .fans_out = true,

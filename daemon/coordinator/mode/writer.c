@@ -1,6 +1,8 @@
 #include "daemon/coordinator/mode/writer.h"
 
 #include "daemon/coordinator/ask/acquire_private.h"
+#include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/round.h"
@@ -75,6 +77,8 @@ bool writer_beside(const struct lease *other)
 }
 
 const struct mode mode_writer = {
+    .keeping = &keeping_own,
+    .grant = lease_grant,
     .token = TOKEN_EXCLUSIVE,
     .wakes = true,
     .fans_out = true,

@@ -7,6 +7,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
+#include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/downgrade.h"
@@ -63,8 +64,8 @@ static bool is_bound_to(const struct lease *lease, uint64_t session)
 static void relock(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = known_lease(c, &event->what);
-    bool unbacked = lease != NULL && lease->key == KEY_JOINED && join_of(c, lease) == NULL;
-    if (lease == NULL || unbacked || !lease_is_bound(lease) || !is_bound_to(lease, event->session)) {
+    if (lease == NULL || !lease->keeping->stands(c, lease) || !lease_is_bound(lease) ||
+        !is_bound_to(lease, event->session)) {
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
@@ -188,7 +189,7 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
         return;
     }
     if (event->what.has_lost) /* what was lost is not handed on */
-        lease_give_back(c, lease, event->session, event->request, true);
+        lease->keeping->give_back(c, lease, event->session, event->request, true);
     else
         hand_give_back(c, lease, event->session, event->request, true);
 }
@@ -307,12 +308,11 @@ static void request_check(struct coordinator *c, const struct coordinator_event 
         reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
-    bool joined = lease != NULL && lease->key == KEY_JOINED;
-    if (joined && join_of(c, lease) == NULL) {
+    if (lease != NULL && !lease->keeping->stands(c, lease)) {
         reply_to(c, event, REPLY_NOTHELD);
         return;
     }
-    if (lease == NULL || (!lease_is_bound(lease) && !joined)) {
+    if (lease == NULL || (!lease_is_bound(lease) && lease->keeping->has_key)) {
         check_request(c, event->session, event->request, &event->what, lease);
         return;
     }

@@ -1,4 +1,4 @@
-#include "daemon/coordinator/ask/resume_joined.h"
+#include "daemon/coordinator/mode/crowd.h"
 
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/data/session.h"
@@ -60,8 +60,8 @@ static void refuse(struct coordinator *c, const struct session *session, uint64_
     c->stats.refused_noquorum++;
 }
 
-void resume_joined(struct coordinator *c, struct session *session, uint64_t request,
-                   const struct request *what, struct lease *lease)
+void crowd_resume(struct coordinator *c, struct session *session, uint64_t request,
+                  const struct request *what, struct lease *lease)
 {
     struct resource *resource = lease->resource;
     const struct round *attempt = resource->queue->round;
