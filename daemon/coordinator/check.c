@@ -272,7 +272,7 @@ static void check_joined(const struct coordinator *c, const struct lease *lease)
     if (lease->keeping == &keeping_own)
         return;
     assert(lease->mode->shares && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
-    assert(!lease->keeping->told || (lease->sent == 0 && !lease->renewing));
+    assert(!lease->keeping->told || (lease->copies.sent == 0 && !lease->renewing));
     if (!lease->keeping->has_key)
         return;
     assert(lease->hold.session == NULL && lease->resume == NULL);
@@ -308,10 +308,10 @@ static void check_leases(const struct coordinator *c)
         check_joined(c, lease);
         assert((lease->resource->lease == lease || lease->mode->shares) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
-        assert(masters_without(lease->granted, lease->may) == 0);
-        assert(masters_without(lease->may, lease->sent) == 0);
-        assert(masters_without(lease->healing, lease->sent) == 0);
-        assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
+        assert(masters_without(lease->copies.granted, lease->copies.may) == 0);
+        assert(masters_without(lease->copies.may, lease->copies.sent) == 0);
+        assert(masters_without(lease->copies.healing, lease->copies.sent) == 0);
+        assert(masters_without(lease->copies.sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
     assert(lettered == c->lettered && commons == c->commons && secrets == c->secrets.used &&

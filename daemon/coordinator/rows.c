@@ -18,9 +18,9 @@ static char lock_sign(const struct coordinator *c, const struct lease *lease, un
         return '!';
     if (c->masters[master].state == MASTER_QUARANTINE)
         return '~';
-    if (lease->granted & bit)
+    if (lease->copies.granted & bit)
         return '+';
-    return (lease->may & bit) ? '?' : '-';
+    return (lease->copies.may & bit) ? '?' : '-';
 }
 
 static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struct lease *lease,
@@ -32,8 +32,8 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
     row->shared = lease->mode->shares;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
     row->peer = lease->hold.peer;
-    row->token = lease->token;
-    row->fence = lease->fence;
+    row->token = lease->hold.token;
+    row->fence = lease->hold.fence;
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
     row->held_ms = now_ms > lease->granted_ms ? now_ms - lease->granted_ms : 0;
     row->depth = lease->hold.depth;

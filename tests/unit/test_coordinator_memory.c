@@ -5,7 +5,7 @@
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 360,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
+    LOCK_BYTES = 368,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
     ROUND_BYTES = 232, /* ... and while it is renewed */
 };
 

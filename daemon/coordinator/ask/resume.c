@@ -74,7 +74,7 @@ static void resume_settle(struct coordinator *c, struct resource *resource, stru
 {
     struct lease *lease = resource->lease;
     if (lease == NULL || lease->secret == NULL || lease->mode->shares ||
-        memcmp(lease->token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
+        memcmp(lease->hold.token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
         return;
     lease_settle(c, lease);
     resume->key = *secret_key(lease);
@@ -130,7 +130,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
         action_retry(c, reply);
         return;
     }
-    const struct token *old = lease != NULL ? &lease->token : &what->token;
+    const struct token *old = lease != NULL ? &lease->hold.token : &what->token;
     struct token token = *old;
     const struct mode *mode = mode_of(c, resource, token_is_shared(old));
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))

@@ -89,11 +89,11 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
         return;
     if (yes && round->purpose == ROUND_ACQUIRE)
         secret_granted(lease, masters_without(bit, round->voided));
-    lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
+    lease->copies.granted = yes ? lease->copies.granted | bit : masters_without(lease->copies.granted, bit);
     if (yes)
-        lease->may |= bit;
+        lease->copies.may |= bit;
     else if (round_without_key(round) & bit)
-        lease->may = masters_without(lease->may, bit);
+        lease->copies.may = masters_without(lease->copies.may, bit);
     heal_told(c, lease, round, master, vote);
 }
 

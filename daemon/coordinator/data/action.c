@@ -135,8 +135,8 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
 
 void action_locked(const struct coordinator *c, struct reply *reply, const struct lease *lease)
 {
-    reply->token = lease->token;
-    reply->fence = lease->fence;
+    reply->token = lease->hold.token;
+    reply->fence = lease->hold.fence;
     reply->until_ms = lease->until_ms;
     reply->valid_ms = lease->until_ms - c->now_ms;
 }

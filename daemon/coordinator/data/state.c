@@ -15,12 +15,12 @@ static bool is_down(const struct lease *lease)
 
 const struct token *lease_told(const struct lease *lease)
 {
-    return is_down(lease) && !lease->secret->down_told ? &lease->secret->was : &lease->token;
+    return is_down(lease) && !lease->secret->down_told ? &lease->secret->was : &lease->hold.token;
 }
 
 const struct token *lease_was(const struct lease *lease)
 {
-    return is_down(lease) ? &lease->secret->was : &lease->token;
+    return is_down(lease) ? &lease->secret->was : &lease->hold.token;
 }
 
 bool lease_was_known_by(const struct lease *lease, const struct token *token)
@@ -53,7 +53,7 @@ bool lease_is_resumed(const struct lease *lease)
 {
     const struct resume *resume = lease->resource->resumes;
     const struct token *was = lease_was(lease);
-    while (resume != NULL && !resumes(resume, &lease->token) && !resumes(resume, was))
+    while (resume != NULL && !resumes(resume, &lease->hold.token) && !resumes(resume, was))
         resume = resume->next;
     return resume != NULL;
 }

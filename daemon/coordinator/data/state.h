@@ -184,7 +184,9 @@ struct list {
 struct hold {
     struct session *session; /* (ref) NULL: bound to no session */
     struct hold *session_next, *session_prev;
-    uint64_t request;        /* the LOCK or RESUME that was granted */
+    uint64_t request;   /* the LOCK or RESUME that was granted */
+    struct token token; /* the holder was told this token; the key's value, too, if the lease has no secret */
+    uint64_t fence;
     int64_t ends_ms;         /* when max= ends it; INT64_MAX: never */
     uint32_t depth;          /* how often it was locked */
     enum hold_kind kind : 8; /* eight bytes together with depth, warned and peer, to save memory */
@@ -263,6 +265,27 @@ struct letter {
     bool walking;          /* they are being looked at, a few in a step */
 };
 
+/* What the masters know of a lease: its key there, and what they acknowledged. */
+struct copies {
+    masters_t granted; /* masters that acknowledged the key */
+    masters_t may;     /* masters that may have the key: asked, and did not refuse */
+    /* Masters that were sent the key by the grant and did not refuse it then, that were sent a heal, or that
+     * extended the key. Each owes the release, even if it reports later that it has no key. */
+    masters_t sent;
+    masters_t healing;   /* masters whose acknowledged[] is the deadline of a heal without a reply */
+    masters_t confirmed; /* masters whose "extended" counts even in quarantine */
+    /* Masters on which another client deleted the key before its TTL ended; the key is never set there
+     * again. */
+    masters_t released_elsewhere;
+    uint32_t memories;  /* c->memories when the masks and acknowledged[] were last brought up to date */
+    int32_t longest_ms; /* longest TTL that a master was asked to keep it for */
+    /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
+    enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
+    /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
+     * none. */
+    uint32_t acknowledged[];
+};
+
 /* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
  * stored elsewhere, and times near until_ms are stored as 32-bit distances from it (heal.c). */
 struct lease {
@@ -273,39 +296,22 @@ struct lease {
     int64_t until_ms;          /* the deadline that the holder was told last; never beyond hold.ends_ms */
     int64_t renew_ms;          /* the next renewal; INT64_MAX: none */
     int32_t ttl_ms;
-    int32_t longest_ms; /* longest TTL that a master was asked to keep it for */
-    uint32_t memories;  /* c->memories when the masks below and acknowledged[] were last brought up to date */
-    uint32_t extending; /* EXTEND requests under way */
-    struct token token; /* the holder was told this token; the key's value, too, if secret is NULL */
-    masters_t granted;  /* masters that acknowledged the key */
-    masters_t may;      /* masters that may have the key: asked, and did not refuse */
-    /* Masters that were sent the key by the grant and did not refuse it then, that were sent a heal, or that
-     * extended the key. Each owes the release, even if it reports later that it has no key. */
-    masters_t sent;
-    masters_t healing;   /* masters whose acknowledged[] is the deadline of a heal without a reply */
-    masters_t confirmed; /* masters whose "extended" counts even in quarantine */
-    /* Masters on which another client deleted the key before its TTL ended; the key is never set there
-     * again. */
-    masters_t released_elsewhere;
+    uint32_t extending : 30; /* EXTEND requests under way */
+    bool renewing : 1;       /* a renewal is under way */
+    bool lettered : 1;       /* ... because of a letter */
     struct hold hold;
-    uint64_t fence;
-    struct resume *resume;         /* how to set back an undelivered RESUME; NULL: nothing to set back */
     const struct mode *mode;       /* (ref) */
     const struct keeping *keeping; /* (ref) how it is kept on the masters */
+    struct resume *resume;         /* how to set back an undelivered RESUME; NULL: nothing to set back */
     struct secret *secret;         /* NULL: none */
-    bool renewing : 1;             /* a renewal is under way */
-    bool lettered : 1;             /* ... because of a letter */
-    /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
-    enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
-    /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
-     * none. */
-    uint32_t acknowledged[];
+    struct copies copies;          /* the last member, since there is one acknowledged[] for each master */
 };
 
 /* The size of a lease, with acknowledged[] for each master. */
 static inline size_t lease_bytes(unsigned masters)
 {
-    size_t bytes = offsetof(struct lease, acknowledged) + masters * sizeof(uint32_t);
+    size_t bytes =
+        offsetof(struct lease, copies) + offsetof(struct copies, acknowledged) + masters * sizeof(uint32_t);
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 

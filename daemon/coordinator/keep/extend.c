@@ -21,11 +21,11 @@ static void extend_ask(struct coordinator *c, struct round *round)
     bool checking = round->phase == ROUND_CHECKING;
     struct lease *lease = pool_find(&c->leases, round->lease);
     round->votes = heal_counted(c, lease);
-    if (lease != NULL && lease->spread != SPREAD_NOT)
-        round->votes &= lease->sent; /* that the others do not have the key proves nothing */
+    if (lease != NULL && lease->copies.spread != SPREAD_NOT)
+        round->votes &= lease->copies.sent; /* that the others do not have the key proves nothing */
     round->tally = (struct tally){.asked = c->extenders};
-    if (lease != NULL && round->ttl_ms > lease->longest_ms)
-        lease->longest_ms = round->ttl_ms;
+    if (lease != NULL && round->ttl_ms > lease->copies.longest_ms)
+        lease->copies.longest_ms = round->ttl_ms;
     round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
                checking ? 0 : (uint64_t)round->ttl_ms);
 }
@@ -40,7 +40,7 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     struct round *round = NULL;
     lease->keeping->renews(c, lease);
     if (quorum_may_vote(c, lease))
-        round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token,
+        round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->hold.token,
                             renewal_is_wanted(c, lease) ? lease->ttl_ms : KEPT_MS);
     if (round == NULL) {
         renewal_failed(c, lease, false);

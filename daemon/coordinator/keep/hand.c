@@ -64,10 +64,10 @@ static void reserve_for(struct coordinator *c, struct lease *lease)
 {
     struct secret *secret = lease->secret;
     masters_t counted = heal_counted(c, lease);
-    uint64_t above = secret->reserved > lease->fence ? secret->reserved : lease->fence;
+    uint64_t above = secret->reserved > lease->hold.fence ? secret->reserved : lease->hold.fence;
     if (secret->reserving != 0)
         return;
-    struct round *round = reserve_begin(c, lease->resource, above, lease->may & counted & c->voters);
+    struct round *round = reserve_begin(c, lease->resource, above, lease->copies.may & counted & c->voters);
     if (round == NULL)
         return;
     round->lease = lease->id;
@@ -79,7 +79,7 @@ static void reserve_for(struct coordinator *c, struct lease *lease)
 /* More is reserved while the last quarter is being used. */
 static void reserve_more(struct coordinator *c, struct lease *lease)
 {
-    uint64_t left = lease->secret->reserved - lease->fence;
+    uint64_t left = lease->secret->reserved - lease->hold.fence;
     if (left <= lease->secret->reserved_at_once / 4)
         reserve_for(c, lease);
 }
@@ -102,7 +102,7 @@ void hand_granted(struct coordinator *c, struct lease *lease, const struct round
         return;
     secret_granted(lease, fence_standing(c, round));
     struct round *reserve = pool_find(&c->rounds, queue->reserve);
-    if (reserve != NULL && reserve->phase == ROUND_RESERVING && reserve->proposal > lease->fence) {
+    if (reserve != NULL && reserve->phase == ROUND_RESERVING && reserve->proposal > lease->hold.fence) {
         reserve->lease = lease->id;
         secret->reserving = reserve->id;
     }
@@ -119,7 +119,7 @@ void hand_look(struct coordinator *c, struct round *round, bool late)
     bool mine = secret != NULL && secret->reserving == round->id;
     masters_t stored = mine ? fence_standing(c, round) & secret->granting & round->fence.answered : 0;
     if (mine && masters_count(stored) >= c->quorum && round->proposal > secret->reserved) {
-        secret->reserved_at_once = round->proposal - lease->fence;
+        secret->reserved_at_once = round->proposal - lease->hold.fence;
         secret->reserved = round->proposal;
     }
     if (mine && (over || secret->reserved >= round->proposal))
@@ -151,7 +151,7 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
         return false;
     if (c->draining || c->differing != 0 || trial_is_open(c) || names_use(resource) != NAMES_FREE)
         return false;
-    return lease->fence < lease->secret->reserved && turn_is_young(c, resource) &&
+    return lease->hold.fence < lease->secret->reserved && turn_is_young(c, resource) &&
            secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);
 }
 
@@ -161,7 +161,7 @@ static void hand_on(struct coordinator *c, struct lease *lease)
     if (resource->queue->slots != NULL)
         slots_pass_on(c, resource->queue->slots);
     lease_pass(c, lease, resource->queue->head);
-    lease->fence++;
+    lease->hold.fence++;
     if (resource->handed < HANDED)
         resource->handed++;
     c->stats.handed_on++;

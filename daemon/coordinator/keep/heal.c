@@ -29,24 +29,24 @@ enum { CLOCK_AGE_MS = 3000 /* oldest reading of a master's clock that a heal may
 
 void heal_refresh(struct coordinator *c, struct lease *lease)
 {
-    if (lease->memories == c->memories)
+    if (lease->copies.memories == c->memories)
         return;
     for (unsigned i = 0; i < c->config.masters; i++) {
-        if (c->masters[i].memory.number <= lease->memories)
+        if (c->masters[i].memory.number <= lease->copies.memories)
             continue;
         /* If only the master's clock jumped, a key that is still there was there all the time. */
-        bool lost = c->masters[i].memory.lost > lease->memories;
-        bool had = lease->acknowledged[i] != 0 && !(lease->healing & masters_bit(i));
+        bool lost = c->masters[i].memory.lost > lease->copies.memories;
+        bool had = lease->copies.acknowledged[i] != 0 && !(lease->copies.healing & masters_bit(i));
         if (lost)
-            lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
+            lease->copies.confirmed = masters_without(lease->copies.confirmed, masters_bit(i));
         else if (had)
-            lease->confirmed |= masters_bit(i);
-        lease->acknowledged[i] = 0;
-        lease->healing = masters_without(lease->healing, masters_bit(i));
-        lease->released_elsewhere = masters_without(lease->released_elsewhere, masters_bit(i));
+            lease->copies.confirmed |= masters_bit(i);
+        lease->copies.acknowledged[i] = 0;
+        lease->copies.healing = masters_without(lease->copies.healing, masters_bit(i));
+        lease->copies.released_elsewhere = masters_without(lease->copies.released_elsewhere, masters_bit(i));
         secret_unsettled(lease, masters_bit(i));
     }
-    lease->memories = c->memories;
+    lease->copies.memories = c->memories;
 }
 
 static int64_t at_most(uint64_t told_ms, int64_t most_ms)
@@ -78,39 +78,40 @@ void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms)
 {
     int64_t at_ms[MASTERS];
     for (unsigned i = 0; i < c->config.masters; i++)
-        at_ms[i] = instant_ms(lease, lease->acknowledged[i]);
+        at_ms[i] = instant_ms(lease, lease->copies.acknowledged[i]);
     lease->until_ms = until_ms;
     for (unsigned i = 0; i < c->config.masters; i++)
-        lease->acknowledged[i] = noted(lease, at_ms[i]);
+        lease->copies.acknowledged[i] = noted(lease, at_ms[i]);
 }
 
 static bool is_healing(const struct lease *lease, unsigned master)
 {
-    return (lease->healing & masters_bit(master)) != 0;
+    return (lease->copies.healing & masters_bit(master)) != 0;
 }
 
 /* Whether the TTL that the master acknowledged is over at at_ms. A heal that is under way is not
  * acknowledged. */
 static bool heal_is_over(const struct lease *lease, unsigned master, int64_t at_ms)
 {
-    return is_healing(lease, master) || instant_ms(lease, lease->acknowledged[master]) <= at_ms;
+    return is_healing(lease, master) || instant_ms(lease, lease->copies.acknowledged[master]) <= at_ms;
 }
 
 static void acknowledge(struct lease *lease, unsigned master, uint32_t until)
 {
-    if (is_healing(lease, master) || until > lease->acknowledged[master])
-        lease->acknowledged[master] = until;
-    lease->healing = masters_without(lease->healing, masters_bit(master));
+    if (is_healing(lease, master) || until > lease->copies.acknowledged[master])
+        lease->copies.acknowledged[master] = until;
+    lease->copies.healing = masters_without(lease->copies.healing, masters_bit(master));
 }
 
 /* While several heals are under way to one master, the earliest deadline is kept, because the answers do
  * not tell which heal set the key. */
 static void note_heal(const struct coordinator *c, struct lease *lease, unsigned master)
 {
-    bool earlier = is_healing(lease, master) && instant_ms(lease, lease->acknowledged[master]) > c->now_ms;
+    bool earlier =
+        is_healing(lease, master) && instant_ms(lease, lease->copies.acknowledged[master]) > c->now_ms;
     if (!earlier)
-        lease->acknowledged[master] = noted(lease, lease->until_ms);
-    lease->healing |= masters_bit(master);
+        lease->copies.acknowledged[master] = noted(lease, lease->until_ms);
+    lease->copies.healing |= masters_bit(master);
 }
 
 /* Sends HEAL commands with the instant until_ms, expressed on each master's own clock, and returns the
@@ -141,8 +142,8 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
     if (masters == 0)
         return;
     masters_t sent = send(c, lease->resource->name, secret_heals(lease), lease->id, lease->until_ms, masters);
-    lease->may |= sent;
-    lease->sent |= sent;
+    lease->copies.may |= sent;
+    lease->copies.sent |= sent;
     for (unsigned i = 0; i < c->config.masters; i++)
         if (sent & masters_bit(i))
             note_heal(c, lease, i);
@@ -160,14 +161,14 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
     /* A key that RESUME moved may have longer to live than was asked for. */
     int64_t told_ms = at_most(round->told_ms, c->config.max_ttl_ms);
     uint32_t until = noted(lease, round->t0_ms + (told_ms > round->ttl_ms ? told_ms : round->ttl_ms));
-    lease->memories = round->memories;
+    lease->copies.memories = round->memories;
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (lease->granted & masters_bit(i))
-            lease->acknowledged[i] = until;
+        if (lease->copies.granted & masters_bit(i))
+            lease->copies.acknowledged[i] = until;
     heal_refresh(c, lease);
     /* The masters that were in quarantine when the round began, even if they vote by now. */
     masters_t asked = round->narrow ? c->voters : c->voters & round->tally.asked;
-    set_again(c, lease, masters_without(c->extenders, asked | lease->granted));
+    set_again(c, lease, masters_without(c->extenders, asked | lease->copies.granted));
 }
 
 void heal_spread(struct coordinator *c, struct lease *lease)
@@ -177,9 +178,9 @@ void heal_spread(struct coordinator *c, struct lease *lease)
     if (lease_is_resumed(lease))
         return;
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (lease->acknowledged[i] == 0 && !is_healing(lease, i))
+        if (lease->copies.acknowledged[i] == 0 && !is_healing(lease, i))
             without |= masters_bit(i);
-    set_again(c, lease, masters_without(without, lease->released_elsewhere) & c->extenders);
+    set_again(c, lease, masters_without(without, lease->copies.released_elsewhere) & c->extenders);
 }
 
 /* A key that was set after this daemon stood still, but before that was noticed, lives longer than was
@@ -189,7 +190,7 @@ static bool is_forgotten(const struct coordinator *c, const struct lease *lease,
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
-    return !(lease->released_elsewhere & masters_bit(master)) &&
+    return !(lease->copies.released_elsewhere & masters_bit(master)) &&
            heal_is_over(lease, master, round->t0_ms - stall_lately_ms(c));
 }
 
@@ -210,7 +211,7 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
 static void extended(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
                      uint64_t ttl_ms)
 {
-    lease->sent |= masters_bit(master);
+    lease->copies.sent |= masters_bit(master);
     acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->config.max_ttl_ms)));
 }
 
@@ -218,10 +219,10 @@ static void extended(struct coordinator *c, struct lease *lease, const struct ro
  * for, somebody else released the key there. */
 static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
-    int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
-    lease->confirmed = masters_without(lease->confirmed, masters_bit(master));
+    int64_t drift_ms = quorum_drift_ms(lease->copies.longest_ms);
+    lease->copies.confirmed = masters_without(lease->copies.confirmed, masters_bit(master));
     if (!heal_is_over(lease, master, c->now_ms + drift_ms))
-        lease->released_elsewhere |= masters_bit(master);
+        lease->copies.released_elsewhere |= masters_bit(master);
 }
 
 void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
@@ -240,7 +241,7 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
     if (!round->held)
         return;
     if (vote->kind == VOTE_NUMBER && unasked && !(round->voided & bit))
-        lease->confirmed |= bit;
+        lease->copies.confirmed |= bit;
     else if (vote->kind == VOTE_NO)
         heal(c, lease, round, bit);
 }
@@ -249,7 +250,7 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 {
     heal_refresh(c, lease);
     round->held = true;
-    lease->confirmed |= masters_without(round->tally.granted, round->votes | round->voided);
+    lease->copies.confirmed |= masters_without(round->tally.granted, round->votes | round->voided);
     heal(c, lease, round, round->tally.refused);
 }
 
@@ -258,13 +259,13 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
     masters_t bit = masters_bit(master);
     heal_refresh(c, lease);
     if (vote->kind != VOTE_YES && is_healing(lease, master))
-        lease->acknowledged[master] = 0;
-    lease->healing = masters_without(lease->healing, bit);
+        lease->copies.acknowledged[master] = 0;
+    lease->copies.healing = masters_without(lease->copies.healing, bit);
     if (vote->kind != VOTE_YES)
         return;
-    lease->granted |= bit;
-    lease->may |= bit;
-    lease->confirmed |= bit;
+    lease->copies.granted |= bit;
+    lease->copies.may |= bit;
+    lease->copies.confirmed |= bit;
 }
 
 /* The masters that are kept out for commands of a lost connection alone (no_kill) and had acknowledged the key:
@@ -277,7 +278,7 @@ static masters_t remembering(const struct coordinator *c, const struct lease *le
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         bool kept_out = m->state == MASTER_QUARANTINE && m->memory.quarantine_why == WHY_RECONNECT;
-        bool had = lease->acknowledged[i] != 0 && !is_healing(lease, i);
+        bool had = lease->copies.acknowledged[i] != 0 && !is_healing(lease, i);
         if (kept_out && m->memory.trusted && had)
             set |= masters_bit(i);
     }
@@ -289,7 +290,7 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
     if (lease == NULL)
         return c->renewers;
     heal_refresh(c, lease);
-    masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
+    masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->copies.confirmed;
     confirmed |= remembering(c, lease);
     return c->renewers | (masters_without(confirmed, c->fast) & c->extenders);
 }
@@ -297,7 +298,7 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
                              const struct lease *lease)
 {
-    masters_t released_elsewhere = lease != NULL ? lease->released_elsewhere : 0;
+    masters_t released_elsewhere = lease != NULL ? lease->copies.released_elsewhere : 0;
     if (round->tally.refused == 0)
         return 0;
     /* A clock that jumped may have ended the key early, so that a missing key proves nothing there. */

@@ -89,11 +89,11 @@ static struct lease *lease_of_round(struct coordinator *c, struct resource *reso
         letter_forget(c, resource, round->t0_ms);
     lease->mode = round->mode;
     lease->keeping = round->mode->keeping;
-    lease->token = round->token;
-    lease->fence = round->proposal;
-    lease->ttl_ms = lease->longest_ms = round->ttl_ms;
-    lease->granted = round->tally.granted;
-    lease->may = lease->sent = masters_without(round->tally.asked, round_without_key(round));
+    lease->hold.token = round->token;
+    lease->hold.fence = round->proposal;
+    lease->ttl_ms = lease->copies.longest_ms = round->ttl_ms;
+    lease->copies.granted = round->tally.granted;
+    lease->copies.may = lease->copies.sent = masters_without(round->tally.asked, round_without_key(round));
     return lease;
 }
 
@@ -161,8 +161,8 @@ struct lease *lease_begin(struct coordinator *c, struct resource *resource, cons
         lease_free(c, resource->lease);
     }
     struct lease *lease = lease_of_round(c, resource, round);
-    lease->fence = fence;
-    lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
+    lease->hold.fence = fence;
+    lease->copies.spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
     return lease;
 }
 
@@ -183,7 +183,7 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
  * a session, its holder is told: its own token was moved, or another daemon's client got the lock since. */
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
-    bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
+    bool moved = memcmp(lease->hold.token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
     rounds_end_extends(c, lease);
     if (lease_is_bound(lease)) {
         c->stats.lost++;
@@ -216,8 +216,8 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     lease_hold(c, lease, session, round->request, lease_ends_ms(round, round->resume->max_ms));
     /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
      * longest. */
-    lease->longest_ms = (int32_t)c->config.max_ttl_ms;
-    lease->may = lease->sent = round->resume->may;
+    lease->copies.longest_ms = (int32_t)c->config.max_ttl_ms;
+    lease->copies.may = lease->copies.sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
     lease_bind(c, lease, round, session, until_ms);
@@ -230,7 +230,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
  * the longest TTL that was sent for it, from now. */
 static void end_by_max(struct coordinator *c, struct lease *lease)
 {
-    int64_t ttl_ms = lease->longest_ms;
+    int64_t ttl_ms = lease->copies.longest_ms;
     if (mutant(MUTANT_MAX_FORGOTTEN))
         return;
     rounds_end_extends(c, lease);
@@ -298,13 +298,14 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
     *hold = (struct hold){.kind = HOLD_SESSION,
                           .request = wait->request,
                           .ends_ms = wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX,
+                          .fence = hold->fence,
                           .depth = 1,
                           .peer = wait->session->peer,
                           .note = wait->note};
     wait->note = NULL;
     c->peer_locks[hold->peer]++;
     session_link_hold(c, wait->session, hold);
-    random_token(c, lease->resource, &lease->token, lease->mode);
+    random_token(c, lease->resource, &lease->hold.token, lease->mode);
     lease->granted_ms = c->now_ms;
     lease->ttl_ms = (int32_t)wait->ttl_ms;
     if (mutant(MUTANT_HAND_LATE))
@@ -324,7 +325,7 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
         return false;
     if (c->now_ms >= fanout_spread_ms(lease)) {
         heal_spread(c, lease);
-        lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_DONE;
+        lease->copies.spread = lease->copies.spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_DONE;
     }
     if (c->now_ms >= secret_settle_ms(lease))
         lease_settle(c, lease);

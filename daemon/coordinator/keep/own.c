@@ -13,13 +13,13 @@
 static void own_set_back(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
-    struct token token = lease->token, old = lease->resume->old;
+    struct token token = lease->hold.token, old = lease->resume->old;
     struct release_order order = {.name = resource->name,
                                   .token = &token,
                                   .back = &old,
-                                  .ttl_ms = lease->longest_ms,
-                                  .may =
-                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->sent};
+                                  .ttl_ms = lease->copies.longest_ms,
+                                  .may = mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->copies.granted
+                                                                                 : lease->copies.sent};
     rounds_end_extends(c, lease);
     lease_free(c, lease);
     c->stats.undone++;
@@ -33,7 +33,7 @@ static void own_set_back(struct coordinator *c, struct lease *lease)
 void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request, bool bound)
 {
     struct resource *resource = lease->resource;
-    struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
+    struct token told = lease->hold.token, key = *secret_key(lease), was = *lease_was(lease);
     bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
     const struct token *token = lease->mode->shares ? &told : &key;
     struct release_order order = {.name = resource->name,
@@ -41,8 +41,8 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
                                   .other = both ? (lease->mode->shares ? &key : &told) : NULL,
                                   .third = both && lease->mode->shares ? &was : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
-                                  .may = lease->sent,
-                                  .sent = lease->sent | lease->may | lease->granted,
+                                  .may = lease->copies.sent,
+                                  .sent = lease->copies.sent | lease->copies.may | lease->copies.granted,
                                   .resource = resource,
                                   .shared = lease->mode->shares,
                                   .session = session,

@@ -23,11 +23,11 @@ void secret_make(struct coordinator *c, struct lease *lease)
 {
     struct secret *secret = pool_take(&c->secrets);
     assert(secret != NULL && lease->secret == NULL); /* the pool has one for each possible lease */
-    secret->key = lease->token;
+    secret->key = lease->hold.token;
     secret->set_ms = lease->granted_ms;
     lease->secret = secret;
     if (!mutant(MUTANT_SECRET_TOLD))
-        random_token(c, lease->resource, &lease->token, lease->mode);
+        random_token(c, lease->resource, &lease->hold.token, lease->mode);
     c->unsettled++;
 }
 
@@ -36,18 +36,18 @@ void secret_downgrade(struct coordinator *c, struct lease *lease)
     if (lease->secret == NULL) {
         lease->secret = pool_take(&c->secrets);
         assert(lease->secret != NULL);
-        lease->secret->key = lease->token;
+        lease->secret->key = lease->hold.token;
         lease->secret->set_ms = lease->granted_ms;
         c->unsettled++;
     }
     struct secret *secret = lease->secret;
     c->unsettled += secret->is_settled;
-    secret->was = lease->token;
+    secret->was = lease->hold.token;
     secret->down = secret->settling = true;
     secret->is_settled = false;
     secret->settled = 0;
     if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
-        random_token(c, lease->resource, &lease->token, c->modes[MODE_READER]);
+        random_token(c, lease->resource, &lease->hold.token, c->modes[MODE_READER]);
 }
 
 void secret_forget(struct coordinator *c, struct lease *lease)
@@ -111,22 +111,22 @@ masters_t secret_left(const struct lease *lease)
 {
     if (lease->secret == NULL || !lease->secret->settling)
         return 0;
-    return masters_without(lease->sent, lease->secret->settled);
+    return masters_without(lease->copies.sent, lease->secret->settled);
 }
 
 const struct token *secret_key(const struct lease *lease)
 {
-    return lease->secret != NULL ? &lease->secret->key : &lease->token;
+    return lease->secret != NULL ? &lease->secret->key : &lease->hold.token;
 }
 
 const struct token *secret_heals(const struct lease *lease)
 {
     bool settling = lease->secret != NULL && lease->secret->settling && !mutant(MUTANT_HEAL_OF_SECRET);
-    return settling ? &lease->token : secret_key(lease);
+    return settling ? &lease->hold.token : secret_key(lease);
 }
 
 const struct token *secret_other(const struct lease *lease)
 {
     bool settling = lease->secret != NULL && lease->secret->settling;
-    return settling ? &lease->token : NULL;
+    return settling ? &lease->hold.token : NULL;
 }

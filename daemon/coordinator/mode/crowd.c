@@ -15,9 +15,9 @@ void crowd_join(struct coordinator *c, struct resource *resource, struct lease *
     struct lease *lease = lease_new(c, resource);
     lease->mode = c->modes[MODE_READER];
     lease->keeping = &keeping_joined;
-    random_token(c, resource, &lease->token, c->modes[MODE_READER]);
-    lease->fence = common->fence;
-    lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
+    random_token(c, resource, &lease->hold.token, c->modes[MODE_READER]);
+    lease->hold.fence = common->hold.fence;
+    lease->ttl_ms = lease->copies.longest_ms = (int32_t)wait->ttl_ms;
     lease_hold(c, lease, wait->session, wait->request,
                wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX);
     lease->hold.note = wait->note;
@@ -149,7 +149,7 @@ static struct round *joined_extend(struct coordinator *c, uint64_t session, uint
     struct round *round = extend_begin(c, session, request, what, common, longer_ms);
     if (round == NULL)
         return NULL;
-    round->token = common->token;
+    round->token = common->hold.token;
     round->reader = lease->id;
     round->reader_ttl_ms = (int32_t)ttl_ms;
     lease->extending++;
@@ -176,7 +176,7 @@ static void joined_give_back(struct coordinator *c, struct lease *lease, uint64_
 /* The token of its RESUME is known here alone. */
 static void joined_set_back(struct coordinator *c, struct lease *lease)
 {
-    lease->token = lease->resume->old;
+    lease->hold.token = lease->resume->old;
     pool_give(&c->resumes, lease->resume);
     lease->resume = NULL;
     c->stats.undone++;

@@ -15,7 +15,7 @@ static bool keep_token(struct coordinator *c, struct lease *lease)
     if (lease->resume == NULL)
         lease->resume = pool_take(&c->resumes);
     if (lease->resume != NULL)
-        lease->resume->old = lease->token;
+        lease->resume->old = lease->hold.token;
     return lease->resume != NULL;
 }
 
@@ -45,7 +45,7 @@ static void take(struct coordinator *c, struct session *session, uint64_t reques
         join_lost(c, lease);
         lease->until_ms = lease->hold.ends_ms;
     }
-    random_token(c, lease->resource, &lease->token, c->modes[MODE_READER]);
+    random_token(c, lease->resource, &lease->hold.token, c->modes[MODE_READER]);
     session_link_hold(c, session, &lease->hold);
     shared_add(c, lease);
     join_bound(c, lease);

@@ -58,7 +58,7 @@ static void downgrade_take_back(struct coordinator *c, struct lease *lease)
     shared_remove(c, lease);
     shared_count(c, lease, -1);
     lease->mode = c->modes[MODE_WRITER];
-    lease->token = lease->secret->was;
+    lease->hold.token = lease->secret->was;
     lease->secret->down = false;
     if (lease->resource->lease == NULL)
         lease->resource->lease = lease;

@@ -230,8 +230,8 @@ int64_t join_extended(struct coordinator *c, const struct round *round)
     if (common == NULL || c->now_ms >= lease->until_ms)
         return 0;
     lease->ttl_ms = round->reader_ttl_ms;
-    if (lease->ttl_ms > lease->longest_ms)
-        lease->longest_ms = lease->ttl_ms;
+    if (lease->ttl_ms > lease->copies.longest_ms)
+        lease->copies.longest_ms = lease->ttl_ms;
     join_says(c, lease, common);
     join_grows(c, lease, common);
     join_plan(c, lease);

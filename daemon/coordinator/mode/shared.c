@@ -69,7 +69,7 @@ struct lease *resource_lease(const struct coordinator *c, const struct resource 
 {
     struct lease *lease = resource->lease;
     while (lease != NULL &&
-           (!lease->keeping->told || (memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
+           (!lease->keeping->told || (memcmp(lease->hold.token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
                                       !lease_was_known_by(lease, token))))
         lease = shared_next(c, lease);
     return lease;

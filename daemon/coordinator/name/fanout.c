@@ -54,8 +54,8 @@ int64_t fanout_late_ms(const struct coordinator *c, masters_t masters)
 
 int64_t fanout_spread_ms(const struct lease *lease)
 {
-    if (lease->spread == SPREAD_NOT || lease->spread == SPREAD_DONE)
+    if (lease->copies.spread == SPREAD_NOT || lease->copies.spread == SPREAD_DONE)
         return INT64_MAX;
     int64_t set_ms = lease->secret != NULL ? lease->secret->set_ms : lease->granted_ms;
-    return set_ms + SPREAD_MS + (lease->spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);
+    return set_ms + SPREAD_MS + (lease->copies.spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);
 }

@@ -73,7 +73,7 @@ void round_free(struct coordinator *c, struct round *round)
 static void show_reader(const struct lease *lease, struct command *command)
 {
     command->verb = COMMAND_DOWN;
-    command->to = lease->token;
+    command->to = lease->hold.token;
     command->has_other = true;
     command->other = lease->secret->was;
 }
@@ -90,7 +90,7 @@ static void show_secret(const struct lease *lease, struct command *command)
         return;
     }
     command->verb = COMMAND_SETTLE;
-    command->to = lease->token;
+    command->to = lease->hold.token;
 }
 
 static void show_move(const struct round *round, struct command *command)
