@@ -141,8 +141,9 @@ static uint32_t check_resumes(const struct coordinator *c, const struct resource
 static void check_nobody(const struct queue *queue)
 {
     assert(queue->head == NULL && queue->tail == NULL && queue->round == NULL && queue->waiters == 0 &&
-           queue->impatient == 0 && queue->asked == 0 && queue->joined_ms == 0 && queue->item.place == 0);
-    assert(!queue->release_seen && !queue->sweeping && queue->verdict.code == 0);
+           queue->impatient == 0 && queue->attempt.asked == 0 && queue->wake.joined_ms == 0 &&
+           queue->item.place == 0);
+    assert(!queue->attempt.release_seen && !queue->sweeping && queue->verdict.code == 0);
 }
 
 /* Ids grow, so the order by age is the order of ids. */

@@ -60,7 +60,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     if (wakes)
         names_pass(c, resource, true);
     if (order.stays)
-        queue->queued |= c->releasers;
+        queue->wake.queued |= c->releasers;
     c->stats.undone++;
     release_begin(c, &order);
     round_free(c, round);
@@ -71,7 +71,8 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     struct resource *resource = round->resource;
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
-        code, limit, fence_shown(c, round), round->split.in_vain, round->joined, resource->queue->heard, 0};
+        code, limit, fence_shown(c, round), round->split.in_vain, round->joined, resource->queue->wake.heard,
+        0};
     const struct mode *mode = round->mode;
     /* Other daemons were refused by this attempt's keys, and may sleep. */
     unsigned stop = mode->one_stops ? 1 : c->quorum;
@@ -165,7 +166,7 @@ struct round *acquire_round(struct coordinator *c, struct resource *resource, en
     struct round *round = round_begin(c, phase, resource->name, token, resource->queue->head->ttl_ms);
     round->resource = resource;
     resource->queue->round = round;
-    resource->queue->reserve = 0;
+    resource->queue->attempt.reserve = 0;
     round->mode = resource->queue->head->mode;
     round->mode->forget(resource->queue, phase == ROUND_LOOKING);
     round->tally.asked = c->voters;
@@ -188,16 +189,17 @@ void acquire_queue(struct coordinator *c, struct resource *resource)
 void acquire_set(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
-    bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
+    bool woken = queue->wake.woken != 0,
+         likely = !queue->head->tried || woken || queue->attempt.looked == LOOKED_FREE;
     const struct mode *mode = queue->head->mode;
     likely = (likely || mode->proposes) && wall_is_known(c); /* else a wrong clock would enter the fence */
     struct token token;
     random_token(c, resource, &token, mode);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
     round->woken = woken;
-    round->joined = queue->looked == LOOKED_UNSURE;
-    queue->looked = LOOKED_NOT;
-    queue->release_seen = false;
+    round->joined = queue->attempt.looked == LOOKED_UNSURE;
+    queue->attempt.looked = LOOKED_NOT;
+    queue->attempt.release_seen = false;
     round->proposal = likely ? fence_propose(c, resource) : 0;
     if (fence_is_beyond(round->proposal)) {
         round->tally.asked = 0;
@@ -231,18 +233,18 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms + pause_ms);
         return;
     }
-    resource->queue->asked = resource->queue->tail->id;
-    resource->queue->asked_alone = !wait->mode->shares;
+    resource->queue->attempt.asked = resource->queue->tail->id;
+    resource->queue->attempt.asked_alone = !wait->mode->shares;
     names_asked(resource);
     if (masters_count(c->voters) < c->quorum) {
-        resource->queue->release_seen = false;
+        resource->queue->attempt.release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
     }
     if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {
         bool locks = c->rounds.used < c->rounds.capacity;
         enum limit limit = locks ? LIMIT_MAX_LOCKS : LIMIT_MAX_ROUNDS;
-        resource->queue->release_seen = false;
+        resource->queue->attempt.release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
         return;
     }
@@ -278,7 +280,7 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
 {
     struct resource *resource = round->resource;
     unsigned silent = late ? 0 : masters_count(round_silent(round));
-    unsigned heard = masters_count(resource->queue->heard);
+    unsigned heard = masters_count(resource->queue->wake.heard);
     bool told = heard >= c->quorum || heard + silent < c->quorum;
     bool held = masters_count(round->tally.refused) >= c->quorum;
     if (held && told)
@@ -286,7 +288,7 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
     if (held || masters_count(round->tally.refused) + silent >= c->quorum)
         return;
     bool is_free = masters_count(masters_without(round->tally.asked, round->tally.granted)) < c->quorum;
-    resource->queue->looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
+    resource->queue->attempt.looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
     acquire_detach(c, round);
     round_free(c, round);
     queue_due(c, resource);

@@ -92,40 +92,50 @@ struct turn {
     bool sought;          /* other daemons wanted the name */
 };
 
+/* The last attempt of a head. */
+struct attempt {
+    uint64_t asked;    /* waits with ids up to this one were there when it began */
+    bool asked_alone;  /* it was a writer's: its failure says nothing about readers */
+    bool release_seen; /* the name was released during its round: the head may ask again at once */
+    enum {
+        LOOKED_NOT,
+        LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
+        LOOKED_UNSURE /* the masters were just asked, but some did not answer */
+    } looked : 8;
+    masters_t ends;   /* masters that told it in ends_ms when the key there ends */
+    uint64_t reserve; /* id of the round that reserves fences behind it; 0: none */
+    uint64_t ends_ms[MASTERS];
+};
+
+/* This daemon in the queue of daemons on the masters, for one name (wake.h). */
+struct wake {
+    int64_t joined_ms; /* when a head that polls last joined; 0: never */
+    int64_t woken_ms;  /* when the first of `woken` woke it */
+    int64_t
+        cut_ms; /* when a head that polls next cuts keys that live too long (cut.h); 0: it has not polled */
+    masters_t queued; /* masters whose queue may contain this daemon */
+    masters_t woken;  /* masters that woke it since the last attempt began */
+    masters_t late;   /* masters of these at which a daemon that polls comes first */
+    masters_t heard;  /* masters that told the holder's daemon of that attempt */
+    bool marked;      /* the head has left a mark on masters (mark.h) */
+    bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
+};
+
 /* The requests that wait for a name. A resource without any shares the queue `nobody`. */
 struct queue {
     uint64_t id;
     struct heap_item item;     /* the head's next attempt or re-ask, or the next part of a sweep */
     struct heap_item look;     /* in c->looks */
     struct resource *resource; /* (ref) */
+    struct slots *slots;       /* (ref) of which this is a part (slots.h); NULL: of none */
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
-    uint64_t asked;      /* waits with ids up to this one were there when the last attempt began */
-    bool asked_alone;    /* that attempt was a writer's: its failure says nothing about readers */
-    uint64_t reserve;    /* id of the round that reserves fences behind that attempt; 0: none */
-    int64_t joined_ms;   /* when a head that polls last joined the queue on the masters; 0: never */
     uint32_t waiters;
     uint32_t impatient; /* waiters with wait=0 */
-    masters_t queued;   /* masters whose queue may contain this daemon */
-    masters_t woken;    /* masters that woke it since the last attempt began ... */
-    masters_t late;     /* masters of these at which a daemon that polls comes first */
-    int64_t woken_ms;   /* ... and when the first of them did */
-    masters_t heard;    /* masters that told the holder's daemon of that attempt */
-    int64_t
-        cut_ms;  /* when a head that polls next cuts keys that live too long (cut.h); 0: it has not polled */
-    bool marked; /* the head has left a mark on masters (mark.h) */
-    masters_t ends;    /* masters that told that attempt in ends_ms when the key there ends */
-    bool release_seen; /* the name was released during the head's round: it may ask again at once */
-    bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
-    enum {
-        LOOKED_NOT,
-        LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
-        LOOKED_UNSURE /* the masters were just asked, but some did not answer */
-    } looked : 8;
-    bool sweeping; /* impatient waiters are being given the last head's answer, a few in each step */
+    bool sweeping;      /* impatient waiters are being given the last head's answer, a few in each step */
     struct verdict verdict;
-    struct slots *slots; /* (ref) of which this is a part (slots.h); NULL: of none */
-    uint64_t ends_ms[MASTERS];
+    struct wake wake;
+    struct attempt attempt;
 };
 
 enum { HANDED = 2047 };

@@ -91,7 +91,7 @@ void hand_asked(struct coordinator *c, struct resource *resource, const struct r
         return;
     const struct round *reserve = reserve_begin(c, resource, round->proposal, round->fence.asked);
     if (reserve != NULL)
-        queue->reserve = reserve->id;
+        queue->attempt.reserve = reserve->id;
 }
 
 void hand_granted(struct coordinator *c, struct lease *lease, const struct round *round)
@@ -101,7 +101,7 @@ void hand_granted(struct coordinator *c, struct lease *lease, const struct round
     if (secret == NULL)
         return;
     secret_granted(lease, fence_standing(c, round));
-    struct round *reserve = pool_find(&c->rounds, queue->reserve);
+    struct round *reserve = pool_find(&c->rounds, queue->attempt.reserve);
     if (reserve != NULL && reserve->phase == ROUND_RESERVING && reserve->proposal > lease->hold.fence) {
         reserve->lease = lease->id;
         secret->reserving = reserve->id;

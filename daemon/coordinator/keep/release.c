@@ -125,7 +125,7 @@ static void let_go(struct coordinator *c, struct release *release)
         /* This daemon was told while the release was under way. */
         wake_pass(c, slots_base(resource)->name, release->asked);
     if (resource->queue->head != NULL)
-        resource->queue->hushed = release->hands_over;
+        resource->queue->wake.hushed = release->hands_over;
     if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
         turn_unwanted(c, resource);
     if (release->wanted)
@@ -255,7 +255,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     bool waits = release->resource != NULL && release->resource->queue->head != NULL;
     release->stays = order->stays || (release->wakes && waits);
     if (release->wakes && waits)
-        release->resource->queue->queued |= release->asked;
+        release->resource->queue->wake.queued |= release->asked;
     in_flight_add(&c->releases_pending, &release->in_flight);
     release_send(c, release, release->asked);
     if (release->asked == 0)

@@ -54,7 +54,7 @@ static bool slots_know(const struct coordinator *c, const struct slots *slots, c
         return false;
     if (slots->looked || mutant(MUTANT_LOOK_FOR_EVER))
         return true;
-    bool changed = slots->queue.woken != 0 || slots->queue.release_seen;
+    bool changed = slots->queue.wake.woken != 0 || slots->queue.attempt.release_seen;
     return !changed && !head->tried && c->now_ms - slots->looked_ms < LOOKED_MS &&
            (slots->joined || !head->patient);
 }
@@ -121,9 +121,9 @@ static void slots_look_ask(struct coordinator *c, struct slots *slots)
     struct queue *queue = &slots->queue;
     struct round *round = acquire_round(c, slots->base, ROUND_LOOKING, &none);
     slots_look_begin(slots, queue->head->patient);
-    queue->release_seen = false;
+    queue->attempt.release_seen = false;
     if (slots->joined)
-        queue->queued |= c->voters;
+        queue->wake.queued |= c->voters;
     slots_look_send(c, round, round->tally.asked);
 }
 
@@ -131,7 +131,7 @@ static void slots_look_ask(struct coordinator *c, struct slots *slots)
 static void slots_busy(struct coordinator *c, struct slots *slots)
 {
     struct verdict verdict = {
-        .code = REPLY_BUSY, .tally = slots->tally, .joined = slots->joined, .heard = slots->queue.heard};
+        .code = REPLY_BUSY, .tally = slots->tally, .joined = slots->joined, .heard = slots->queue.wake.heard};
     slots_end(c, slots, &verdict);
 }
 
@@ -233,12 +233,12 @@ static void slots_seen(struct coordinator *c, struct round *round, unsigned mast
     else
         round->tally.refused |= bit;
     if (slots->joined && vote->seen.heard)
-        queue->heard |= bit;
+        queue->wake.heard |= bit;
     cut_if_long(c, slots->base, master, vote->seen.longest_ms);
     if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
         return;
-    queue->ends |= bit;
-    queue->ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
+    queue->attempt.ends |= bit;
+    queue->attempt.ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
 }
 
 void slots_told(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
@@ -292,7 +292,7 @@ void slots_look(struct coordinator *c, struct round *round, bool late)
     const struct slots *slots = round->resource->queue->slots;
     unsigned answered = masters_count(round->tally.granted | round->tally.refused);
     unsigned silent = late ? 0 : masters_count(round_silent(round));
-    unsigned heard = masters_count(slots->queue.heard);
+    unsigned heard = masters_count(slots->queue.wake.heard);
     if (answered + silent < c->quorum) {
         slots_give_up(c, round, &(struct verdict){.code = REPLY_NOQUORUM, .tally = round->tally});
         return;

@@ -139,7 +139,7 @@ struct lease *join_found(const struct coordinator *c, const struct resource *res
     if (wait->hold != HOLD_SESSION || c->differing != 0 || trial_is_open(c))
         return NULL;
     struct lease *common = crowd_of(c, resource)->latest;
-    if (common == NULL || resource->queue->woken != 0 || wait_is_over(c, wait))
+    if (common == NULL || resource->queue->wake.woken != 0 || wait_is_over(c, wait))
         return NULL;
     return join_is_fresh(c, common, wait) ? common : NULL;
 }

@@ -11,7 +11,7 @@ static void slot_forget(struct queue *queue, bool looks)
 {
     if (!looks)
         return;
-    queue->slots->passes |= queue->woken;
+    queue->slots->passes |= queue->wake.woken;
     writer_forget(queue, looks);
 }
 
@@ -46,8 +46,8 @@ static bool slot_follows(const struct coordinator *c, const struct resource *res
 static void slot_left(struct coordinator *c, struct resource *resource)
 {
     struct slots *slots = resource->queue->slots;
-    masters_t woken = slots->queue.woken | slots->passes;
-    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.queued);
+    masters_t woken = slots->queue.wake.woken | slots->passes;
+    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.wake.queued);
     wake_pass(c, slots->base->name, woken);
     slots->passes = 0;
 }
@@ -56,7 +56,7 @@ static void slot_left(struct coordinator *c, struct resource *resource)
 static void slot_got(const struct coordinator *c, struct resource *resource)
 {
     (void)c;
-    resource->queue->hushed = false;
+    resource->queue->wake.hushed = false;
 }
 
 /* No master decides whose attempt goes on, since another slot may be free. */

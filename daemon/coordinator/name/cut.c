@@ -42,9 +42,9 @@ void cut_if_long(struct coordinator *c, const struct resource *resource, unsigne
 void cut_while_polling(struct coordinator *c, const struct resource *resource)
 {
     struct queue *queue = resource->queue;
-    if (c->now_ms < queue->cut_ms)
+    if (c->now_ms < queue->wake.cut_ms)
         return;
-    if (queue->cut_ms != 0)
+    if (queue->wake.cut_ms != 0)
         cut_send(c, resource, c->voters);
-    queue->cut_ms = c->now_ms + AGAIN_MS;
+    queue->wake.cut_ms = c->now_ms + AGAIN_MS;
 }

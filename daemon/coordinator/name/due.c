@@ -73,7 +73,7 @@ void queue_freed(struct coordinator *c, struct resource *resource)
 {
     resource->mode->freed(resource);
     if (resource->queue->head != NULL)
-        resource->queue->release_seen = true;
+        resource->queue->attempt.release_seen = true;
     slots_base(resource)->retry_ms = 0;
     queue_due(c, resource);
 }

@@ -14,7 +14,7 @@ void mark_along(struct coordinator *c, const struct name *name, masters_t master
 
 void mark_remove(struct coordinator *c, struct resource *resource)
 {
-    resource->queue->marked = false;
+    resource->queue->wake.marked = false;
     if (!mutant(MUTANT_MARK_STAYS)) /* a master may have answered too late to be heard */
         mark_along(c, resource->name, c->releasers);
 }

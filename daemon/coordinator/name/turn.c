@@ -59,10 +59,10 @@ void turn_unwanted(const struct coordinator *c, struct resource *resource)
 
 void turn_join(struct coordinator *c, struct resource *resource)
 {
-    int64_t last_ms = resource->queue->joined_ms, every_ms = c->config.retry_max_ms;
+    int64_t last_ms = resource->queue->wake.joined_ms, every_ms = c->config.retry_max_ms;
     if (last_ms != 0 && c->now_ms - last_ms < every_ms)
         return;
-    resource->queue->joined_ms = c->now_ms;
+    resource->queue->wake.joined_ms = c->now_ms;
     wake_join(c, resource, 0);
 }
 

@@ -41,7 +41,7 @@ bool wake_joins(const struct coordinator *c, const struct resource *resource)
     const struct wait *head = queue->head;
     if (resource->giving_back != NULL && resource->giving_back->hands_over)
         return false; /* the attempt follows a release of this daemon, in a young turn */
-    if (queue->woken != 0 || queue->release_seen || queue->looked != LOOKED_NOT)
+    if (queue->wake.woken != 0 || queue->attempt.release_seen || queue->attempt.looked != LOOKED_NOT)
         return false; /* the name is probably free */
     return head->patient && wake_may_come(c) && (head->tried || resource->sought);
 }
@@ -53,7 +53,7 @@ void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
     command.ref = round;
     command.waited_ms = (uint64_t)(c->now_ms - queue->head->asked_ms);
     command.shared = queue->head->mode->shares;
-    queue->queued |= c->voters;
+    queue->wake.queued |= c->voters;
     action_send(c, c->voters, &command);
 }
 
@@ -62,7 +62,7 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
     masters_t bit = masters_bit(master);
     if (!(round_silent(round) & bit))
         return;
-    round->resource->queue->marked |= vote->marked;
+    round->resource->queue->wake.marked |= vote->marked;
     if (vote->kind == VOTE_NO)
         round->tally.granted |= bit;
     else if (vote->kind == VOTE_HEARD || vote->kind == VOTE_UNHEARD)
@@ -72,21 +72,21 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
     if (!(round->tally.refused & bit))
         return;
     if (vote->kind == VOTE_HEARD)
-        round->resource->queue->heard |= bit;
+        round->resource->queue->wake.heard |= bit;
     cut_if_long(c, round->resource, master, vote->number);
     if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
         return;
-    round->resource->queue->ends |= bit;
-    round->resource->queue->ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
+    round->resource->queue->attempt.ends |= bit;
+    round->resource->queue->attempt.ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
 }
 
 /* When the key is over on a quorum, as far as the masters told. */
 static int64_t over_ms(const struct coordinator *c, const struct queue *queue)
 {
-    unsigned known = masters_count(queue->ends);
+    unsigned known = masters_count(queue->attempt.ends);
     if (known < c->quorum)
         return INT64_MAX;
-    return (int64_t)quorum_nth_largest(queue->ends_ms, queue->ends, known - c->quorum + 1);
+    return (int64_t)quorum_nth_largest(queue->attempt.ends_ms, queue->attempt.ends, known - c->quorum + 1);
 }
 
 static int64_t soon_ms(struct coordinator *c)
@@ -96,8 +96,8 @@ static int64_t soon_ms(struct coordinator *c)
 
 static int64_t woken_ms(const struct coordinator *c, const struct queue *queue)
 {
-    masters_t prompt = masters_without(queue->woken, queue->late);
-    int64_t at_ms = queue->woken_ms + (prompt != 0 ? FEW_MS : c->config.retry_max_ms);
+    masters_t prompt = masters_without(queue->wake.woken, queue->wake.late);
+    int64_t at_ms = queue->wake.woken_ms + (prompt != 0 ? FEW_MS : c->config.retry_max_ms);
     return masters_count(prompt) >= c->quorum || at_ms < c->now_ms ? c->now_ms : at_ms;
 }
 
@@ -113,7 +113,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
      * away. */
     if (queue->head->patient && verdict->tally.refused != 0 && !verdict->joined)
         cut_while_polling(c, resource);
-    if (queue->release_seen)
+    if (queue->attempt.release_seen)
         return c->now_ms;
     bool unserved = verdict->code == REPLY_BUSY || verdict->code == REPLY_NOQUORUM;
     if (unserved && queue->head->patient && queue->slots != NULL)
@@ -122,7 +122,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         return soon_ms(c);
     if (!wake_may_come(c) || !resource->mode->wakes)
         return soon_ms(c);
-    if (queue->woken != 0)
+    if (queue->wake.woken != 0)
         return woken_ms(c, queue);
     if (!verdict->joined && verdict->tally.granted == 0)
         return c->now_ms;
@@ -134,14 +134,14 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
 
 int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, bool late)
 {
-    if (queue->woken == 0) {
-        queue->woken_ms = c->now_ms;
+    if (queue->wake.woken == 0) {
+        queue->wake.woken_ms = c->now_ms;
         c->stats.woken++;
     }
-    queue->woken |= masters_bit(master);
+    queue->wake.woken |= masters_bit(master);
     if (late)
-        queue->late |= masters_bit(master);
-    queue->queued = masters_without(queue->queued, masters_bit(master));
+        queue->wake.late |= masters_bit(master);
+    queue->wake.queued = masters_without(queue->wake.queued, masters_bit(master));
     return woken_ms(c, queue);
 }
 
@@ -158,17 +158,17 @@ void wake_leave(struct coordinator *c, struct resource *resource)
 {
     if (resource->lease != NULL && !resource->lease->mode->shares && resource->contended)
         return; /* its release takes this daemon out */
-    masters_t passes = resource->queue->hushed ? c->releasers : resource->queue->woken;
-    if ((resource->queue->queued | passes) == 0)
+    masters_t passes = resource->queue->wake.hushed ? c->releasers : resource->queue->wake.woken;
+    if ((resource->queue->wake.queued | passes) == 0)
         return; /* mostly nobody else waits */
-    wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->queued);
+    wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->wake.queued);
     wake_pass(c, resource->name, passes);
 }
 
 void wake_granted(const struct coordinator *c, struct resource *resource)
 {
-    resource->queue->hushed = false;
-    if (resource->queue->queued != 0)
+    resource->queue->wake.hushed = false;
+    if (resource->queue->wake.queued != 0)
         wake_contended(c, resource);
 }
 

@@ -54,7 +54,7 @@ void queue_remove(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
     struct queue *queue = resource->queue;
-    if (queue->marked && queue->head == wait)
+    if (queue->wake.marked && queue->head == wait)
         mark_remove(c, resource);
     *(wait->prev ? &wait->prev->next : &queue->head) = wait->next;
     *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;

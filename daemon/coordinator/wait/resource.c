@@ -152,8 +152,8 @@ static void resource_blocked(struct coordinator *c, struct resource *resource, e
         refuse_waiting(c, head);
         queue_remove(c, head);
     } else if (queue->impatient != 0) {
-        queue->asked = queue->tail->id;
-        queue->asked_alone = false;
+        queue->attempt.asked = queue->tail->id;
+        queue->attempt.asked_alone = false;
         queue->sweeping = true;
     } else {
         return;
@@ -182,7 +182,7 @@ void resource_advance(struct coordinator *c, struct resource *resource)
  * when the last attempt began; a request that came later asks for itself. */
 static bool resource_was_asked(const struct queue *queue, const struct wait *wait)
 {
-    return wait->id <= queue->asked && !(wait->mode->shares && queue->asked_alone);
+    return wait->id <= queue->attempt.asked && !(wait->mode->shares && queue->attempt.asked_alone);
 }
 
 static struct wait *to_sweep(const struct resource *resource)
@@ -221,7 +221,7 @@ static int64_t next_retry_ms(struct coordinator *c, const struct resource *resou
 {
     if (resource->queue->head == NULL)
         return 0;
-    if (resource->queue->release_seen)
+    if (resource->queue->attempt.release_seen)
         return c->now_ms;
     return c->now_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
@@ -293,7 +293,7 @@ static void resource_goes_on(struct coordinator *c, struct resource *base)
 {
     if (base->queue->head == NULL)
         return;
-    base->queue->asked = 0;
+    base->queue->attempt.asked = 0;
     if (base->retry_ms < c->now_ms)
         base->retry_ms = c->now_ms;
     heap_set(&c->deadlines, &base->queue->item, base->retry_ms);
@@ -308,7 +308,7 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         return; /* the head asks for another slot, or was just refused */
     if (head != NULL) {
         queue->verdict = (struct verdict){.code = REPLY_BUSY};
-        queue->release_seen = false;
+        queue->attempt.release_seen = false;
     }
     /* After a RESUME the head is still here: its attempt was abandoned, and with it the answer to a head
      * that must not wait any longer. */
@@ -317,7 +317,7 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         queue_remove(c, head);
     }
     if (resource_comes_along(resource)) {
-        queue->asked = 0; /* the readers behind ask for themselves */
+        queue->attempt.asked = 0; /* the readers behind ask for themselves */
         resource->retry_ms = 0;
         heap_set(&c->deadlines, &queue->item, c->now_ms);
         return;
