@@ -51,8 +51,9 @@ LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) 
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c daemon/coordinator/*/*.c))
 NO_SRC     := $(if $(filter no,$(TLS)),$(filter-out %/wire_none.c %/handshakes.c,$(wildcard daemon/wire/*.c)),daemon/wire/wire_none.c)
+LUA        := $(wildcard proto/lua/*.lua proto/lua/part/*.lua)
 DAEMON_SRC := $(filter-out $(NO_SRC),$(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC)))
-OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o)
+OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o) $(BUILD)/proto/lua.o
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o,$(OBJ))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
@@ -62,7 +63,7 @@ INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness server skewed steady)
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run client/redlock.bash client/java/bench systemd/debian/tests/compile systemd/debian/tests/run \
-              $(wildcard tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)
+              $(wildcard proto/lua/*.sh tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
@@ -96,6 +97,14 @@ $(BUILD)/%.o: %.c Makefile | $(BUILD)/found
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The scripts for the masters, as C; also made again when a file came or went.
+$(BUILD)/proto/lua.c: proto/lua/build.sh proto/lua proto/lua/part $(LUA)
+	@mkdir -p $(@D)
+	$(call quiet,LUA,proto/lua)proto/lua/build.sh $(@D)
+
+$(BUILD)/proto/lua.o: $(BUILD)/proto/lua.c Makefile
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
@@ -105,7 +114,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk)) systemd/packages.mk
 -include $(sort $(wildcard tests/*/*.mk))
-CHECKS += ./tests/hardened.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
+CHECKS += ./tests/hardened.sh ./tests/lua.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 

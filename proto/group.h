@@ -11,7 +11,7 @@
  * Further key=value words behind from= are skipped, for later versions. A later version whose words old daemons
  * must not skip begins with another number than 1.
  *
- * Only one script writes the text (proto/script.c). Old daemons write it by SET, and read it as long as it has at
+ * Only one script writes the text (proto/lua/group.lua). Old daemons write it by SET, and read it as long as it has at
  * most RESP_TEXT_BYTES. */
 #ifndef REDLOCKD_PROTO_GROUP_H
 #define REDLOCKD_PROTO_GROUP_H

@@ -67,20 +67,10 @@ char *resp_words(const char *const words[], unsigned count, size_t *len);
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
                    size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS (also ALONG) and SETTLE run by EVALSHA, the one that
- * lists this daemon among the others, those of WHO and BREAK (proto/who.h), that of SHARE and SHARE_AT, that
- * of DOWN, those for lists of names, that of LOOK, the one that writes the group's key, and that of CUT. */
+/* The scripts, which run by EVALSHA. */
 enum {
-    RESP_SCRIPT_DAEMONS = 7,
-    RESP_SCRIPT_WHO,
-    RESP_SCRIPT_BREAK,
-    RESP_SCRIPT_SHARE,
-    RESP_SCRIPT_DOWN,
-    RESP_SCRIPT_LISTS,
-    RESP_SCRIPT_LOOK = RESP_SCRIPT_LISTS + 5,
-    RESP_SCRIPT_GROUP,
-    RESP_SCRIPT_TRY,
-    RESP_SCRIPT_CUT,
+#define SCRIPT(name) RESP_SCRIPT_##name,
+#include "proto/command.def"
     RESP_SCRIPTS,
     RESP_SHA1_HEX = 40
 };

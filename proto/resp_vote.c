@@ -97,7 +97,7 @@ static void vote_unheard(struct vote *vote, bool allowed)
     vote->error = allowed ? ERROR_OTHER : ERROR_NOPERM;
 }
 
-/* The script's numbers are told in proto/script.c. */
+/* The script's numbers are told in proto/lua/release.lua. */
 static void vote_release(const struct resp_reply *reply, struct vote *vote)
 {
     long long said = reply->integer;

@@ -1,4 +1,4 @@
-/* What the script that writes the group's key does (proto/script.c), as a model for simulated masters. test_model
+/* What the script that writes the group's key does (proto/lua/group.lua), as a model for simulated masters. test_model
  * compares it with a real server. */
 #ifndef REDLOCKD_TESTS_GROUP_MODEL_H
 #define REDLOCKD_TESTS_GROUP_MODEL_H

@@ -8,7 +8,6 @@ which a busy machine changes little; rate= says whether the clients kept up."""
 import hashlib
 import os
 import random
-import re
 import select
 import shutil
 import socket
@@ -22,15 +21,10 @@ TURN_S = 0.01
 
 
 def daemons_script():
-    """The text of the script DAEMONS, as proto/script.c has it; its SHA-1 stands behind it there."""
-    with open('proto/script.c', encoding='ascii') as file:
-        source = file.read()
-    body = source[source.index('/* DAEMONS: see'):]
-    body = body[body.index('{"'):]
-    sha1 = re.search(r'"([0-9a-f]{40})"', body)
-    text = ''.join(re.findall(r'"((?:[^"\\]|\\.)*)"', body[:sha1.start()])).replace('\\\\', '\\')
-    assert hashlib.sha1(text.encode()).hexdigest() == sha1.group(1)
-    return text, sha1.group(1)
+    """The text of the script DAEMONS as the build made it, and its SHA-1."""
+    with open('build/proto/lua/daemons.lua', encoding='ascii') as file:
+        text = file.read()
+    return text, hashlib.sha1(text.encode()).hexdigest()
 
 
 def command(*words):

@@ -25,6 +25,10 @@ $(FUZZ_DIR)/obj/%.o: %.c Makefile tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
+$(FUZZ_DIR)/obj/proto/lua.o: $(BUILD)/proto/lua.c Makefile tests/fuzz/fuzz.mk
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(FUZZ_PROGS): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJ) $(FUZZ_HELP:%.c=$(FUZZ_DIR)/obj/%.o)
 	$(call quiet,LINK,$@)$(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_FLAGS) -o $@ $^ $(LIBS)
 

@@ -1,4 +1,4 @@
-/* The scripts for lists of names, as proto/script.c has them. */
+/* The scripts for lists of names, as proto/lua/ has them. */
 #include "daemon/coordinator/base/quorum.h"
 #include "tests/sim/store_queue.h"
 

@@ -1,5 +1,5 @@
 /* The queue of the daemons that wait for a name, in the data of a simulated master: <prefix>,queue:<name>, and the
- * scripts that look whether anybody has to wait. Each does as its script in proto/script.c does. */
+ * scripts that look whether anybody has to wait. Each does as its script in proto/lua/ does. */
 #ifndef SIM_STORE_QUEUE_H
 #define SIM_STORE_QUEUE_H
 

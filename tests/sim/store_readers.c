@@ -51,7 +51,7 @@ void readers_out(struct store_key *key, unsigned at)
         key->there = false;
 }
 
-/* As OVER in proto/script.c does it. */
+/* As proto/lua/part/over.lua does it. */
 void readers_over(struct store_key *key, int64_t now_ms)
 {
     for (unsigned i = 0; i < key->readers;) {

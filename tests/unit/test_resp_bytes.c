@@ -15,15 +15,15 @@ static const struct {
     {COMMAND_SET, 10000,
      "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n"},
     {COMMAND_TIME, 0, "*1\r\n$4\r\nTIME\r\n"},
-    {COMMAND_TRY, 0, "*4\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_TRY "\r\n$1\r\n1\r\n$18\r\nlock:,try:00000000\r\n"},
+    {COMMAND_TRY, 0, "*4\r\n$7\r\nEVALSHA\r\n$40\r\nTRY\r\n$1\r\n1\r\n$18\r\nlock:,try:00000000\r\n"},
     {COMMAND_GROUP, 0, "*2\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n"},
     {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_SET, 600000,
-     "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_GROUP
-     "\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nXX\r\n$83\r\n" GROUP_TEXT "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
+     "*8\r\n$7\r\nEVALSHA\r\n$40\r\nGROUP\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nXX\r\n$83\r\n" GROUP_TEXT
+     "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
     {COMMAND_GROUP_NEW, 600000,
-     "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_GROUP
-     "\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nNX\r\n$83\r\n" GROUP_TEXT "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
+     "*8\r\n$7\r\nEVALSHA\r\n$40\r\nGROUP\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nNX\r\n$83\r\n" GROUP_TEXT
+     "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},
     {COMMAND_HEAL, 1732200000000,
      "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n$13\r\n1732200000000\r\n"},
@@ -31,56 +31,70 @@ static const struct {
     {COMMAND_DEQUEUE, 0, "*3\r\n$4\r\nZREM\r\n$15\r\nlock:,queue:job\r\n$8\r\nf0f1f2f3\r\n"},
     {COMMAND_LETTER, 0, "*3\r\n$7\r\nPUBLISH\r\n$19\r\nlock:,wake:00010203\r\n$5\r\ng job\r\n"},
     {COMMAND_ENQUEUE, 600,
-     "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_ENQUEUE
-     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
+     "*12\r\n$7\r\nEVALSHA\r\n$40\r\nENQUEUE\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$"
+     "16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
      "$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n$1\r\n0\r\n"},
     {COMMAND_ALONG, 600,
-     "*11\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
-     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
+     "*11\r\n$7\r\nEVALSHA\r\n$40\r\nPASS\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$"
+     "16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
      "$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
     {COMMAND_SHARE, 600,
-     "*9\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SHARE
-     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$16\r\nlock:,writer:job\r\n$40\r\n" TOKEN_TEXT
-     "\r\n$3\r\n600\r\n$8\r\nf0f1f2f3\r\n$1\r\n0\r\n"},
+     "*9\r\n$7\r\nEVALSHA\r\n$40\r\nSHARE\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$16\r\nlock:,writer:job\r\n$"
+     "40\r\n" TOKEN_TEXT "\r\n$3\r\n600\r\n$8\r\nf0f1f2f3\r\n$1\r\n0\r\n"},
     {COMMAND_SHARE_AT, 1732200000000,
-     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SHARE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\nSHARE\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$13\r\n1732200000000\r\n"},
     {COMMAND_LOOK, 600,
-     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_LOOK
-     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,slots:job\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n"
+     "*10\r\n$7\r\nEVALSHA\r\n$40\r\nLOOK\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,slots:job\r\n$"
+     "1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n"
      "$1\r\n0\r\n$3\r\n600\r\n"},
     {COMMAND_PASS, 600,
-     "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
-     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$15\r\nlock:,slots:job\r\n$1\r\n0\r\n"
+     "*12\r\n$7\r\nEVALSHA\r\n$40\r\nPASS\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$"
+     "15\r\nlock:,slots:job\r\n$1\r\n0\r\n"
      "$8\r\nf0f1f2f3\r\n"
      "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n$1\r\n-\r\n"},
     {COMMAND_MOVE, 0,
-     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\nMOVE\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n"},
     {COMMAND_SETTLE, 600,
-     "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SETTLE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "*7\r\n$7\r\nEVALSHA\r\n$40\r\nSETTLE\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n$3\r\n600\r\n"},
     {COMMAND_ZADD, FENCE_MAX,
      "*6\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$16\r\n9007199254740991\r\n$"
      "5\r\n16383\r\n"},
     {COMMAND_ZSCORE, 0, "*3\r\n$6\r\nZSCORE\r\n$12\r\nlock:,fences\r\n$5\r\n16383\r\n"},
     {COMMAND_RELEASE, 0,
-     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
-     "\r\n"},
+     "*5\r\n$7\r\nEVALSHA\r\n$40\r\nRELEASE\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
     {COMMAND_EXTEND, 0,
-     "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "*7\r\n$7\r\nEVALSHA\r\n$40\r\nEXTEND\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$1\r\n0\r\n$1\r\n0\r\n"},
     {COMMAND_CUT, 30000,
-     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CUT "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$5\r\n30000\r\n$1\r\n0\r\n"},
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\nCUT\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$5\r\n30000\r\n$1\r\n0\r\n"},
     {COMMAND_CHECK, 0,
-     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CHECK "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+     "*5\r\n$7\r\nEVALSHA\r\n$40\r\nCHECK\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
 };
 
+static const char *const script_names[RESP_SCRIPTS] = {
+#define SCRIPT(name) #name,
+#include "proto/command.def"
+};
+
+/* What is expected has a script's name in the place of its SHA1. */
 static void is_bytes(const char *bytes, size_t len, const char *expected)
 {
+    char named[16384];
     ck_assert_ptr_nonnull(bytes);
-    ck_assert_uint_eq(len, strlen(expected));
-    ck_assert_mem_eq(bytes, expected, len);
+    ck_assert_uint_lt(len, sizeof named);
+    snprintf(named, sizeof named, "%.*s", (int)len, bytes);
+    for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
+        const char *sha1 = memmem(bytes, len, resp_script_sha1(i), RESP_SHA1_HEX);
+        if (sha1 == NULL)
+            continue;
+        int before = (int)(sha1 - bytes), after = (int)len - before - RESP_SHA1_HEX;
+        snprintf(named, sizeof named, "%.*s%s%.*s", before, bytes, script_names[i], after,
+                 sha1 + RESP_SHA1_HEX);
+    }
+    ck_assert_str_eq(named, expected);
 }
 
 static void is_command(const struct resp_format *format, const struct command *command, const char *expected)
@@ -105,16 +119,16 @@ START_TEST(a_release_of_three_tokens)
     command.has_other = command.has_third = true;
     command.other = command.third = command.token;
     is_command(format, &command,
-               "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n"
+               "*12\r\n$7\r\nEVALSHA\r\n$40\r\nRELEASE\r\n$1\r\n1\r\n$8\r\nlock:job\r\n"
                "$40\r\n" TOKEN_TEXT "\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n"
                "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
     command_to(&command);
     command.number = 600;
-    is_command(format, &command,
-               "*13\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
-               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
-               "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
-               "$3\r\n600\r\n$1\r\n0\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    is_command(
+        format, &command,
+        "*13\r\n$7\r\nEVALSHA\r\n$40\r\nRELEASE\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
+        "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
+        "$3\r\n600\r\n$1\r\n0\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
     resp_format_free(format);
 }
 END_TEST
@@ -126,7 +140,7 @@ START_TEST(a_downgrade)
     command.has_other = true;
     command.other = command.token;
     is_command(format, &command,
-               "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_DOWN "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TO_TEXT
+               "*8\r\n$7\r\nEVALSHA\r\n$40\r\nDOWN\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TO_TEXT
                "\r\n$3\r\n600\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
     resp_format_free(format);
 }
@@ -139,11 +153,11 @@ START_TEST(a_release_that_wakes)
     command_to(&command);
     command.number = 600;
     command.stays = true;
-    is_command(format, &command,
-               "*11\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
-               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
-               "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
-               "$3\r\n600\r\n$1\r\n1\r\n");
+    is_command(
+        format, &command,
+        "*11\r\n$7\r\nEVALSHA\r\n$40\r\nRELEASE\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
+        "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
+        "$3\r\n600\r\n$1\r\n1\r\n");
     resp_format_free(format);
 }
 END_TEST
@@ -168,7 +182,7 @@ START_TEST(several_extends)
     char want[16384];
     unsigned keys = batch_keys[_i];
     struct resp_format *format = resp_format_new("lock:");
-    int at = snprintf(want, sizeof want, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$%d\r\n%u\r\n",
+    int at = snprintf(want, sizeof want, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\nEXTEND\r\n$%d\r\n%u\r\n",
                       4 + 3 * keys, keys < 10 ? 1 : 2, keys);
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$8\r\nlock:n%02u\r\n", i);
@@ -327,10 +341,9 @@ START_TEST(commands_for_lists)
     struct command command = command_of(COMMAND_SET_ALL, "a,job", 10000);
     command.name.more = 1;
     static const char set[] =
-        "*8\r\n$7\r\nEVALSHA\r\n$40\r\n5940565a8505e2c70182d9b7048a8e633b5e0964\r\n$1\r\n2\r\n"
+        "*8\r\n$7\r\nEVALSHA\r\n$40\r\nSET_ALL\r\n$1\r\n2\r\n"
         "$6\r\nlock:a\r\n$8\r\nlock:job\r\n$49\r\n" TOKEN_TEXT ",a9fca0d3\r\n$5\r\n10000\r\n$2\r\nPX\r\n";
-    ck_assert_uint_eq(resp_command(bytes, format, &command), sizeof set - 1);
-    ck_assert_mem_eq(bytes, set, sizeof set - 1);
+    is_command(format, &command, set);
     static const char zadd[] =
         "*8\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$3\r\n777\r\n$1\r\n5\r\n"
         "$3\r\n777\r\n$2\r\n16\r\n";
@@ -339,9 +352,7 @@ START_TEST(commands_for_lists)
     command.bucket = 2;
     command.buckets[0] = 5;
     command.buckets[1] = 16;
-    size_t len = resp_command(bytes, format, &command);
-    bytes[len] = 0;
-    ck_assert_str_eq(bytes + 3, zadd + 3);
+    is_command(format, &command, zadd);
     resp_format_free(format);
     memset(prefix, 'p', sizeof prefix - 1);
     format = resp_format_new(prefix);

@@ -8,16 +8,6 @@
 START_TEST(script_sha1s)
 {
     load_scripts();
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_RELEASE)), SHA_RELEASE);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), SHA_EXTEND);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_CHECK)), SHA_CHECK);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_MOVE)), SHA_MOVE);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_ENQUEUE)), SHA_ENQUEUE);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_PASS)), SHA_PASS);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_LOOK)), SHA_LOOK);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_SETTLE)), SHA_SETTLE);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_DOWN)), SHA_DOWN);
-    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_CUT)), SHA_CUT);
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NOT_RUN);

@@ -9,8 +9,7 @@ static void load_without_gt(char sha1[RESP_SHA1_HEX])
 {
     static const char version[] = "redis.REDIS_VERSION_NUM";
     char text[2048], bytes[4096];
-    unsigned script = (unsigned)resp_script_of(COMMAND_EXTEND);
-    snprintf(text, sizeof text, "%s", resp_script_text(script));
+    snprintf(text, sizeof text, "%s", resp_script_text(RESP_SCRIPT_EXTEND));
     char *at = strstr(text, version);
     ck_assert_ptr_nonnull(at);
     memmove(at + 3, at + sizeof version - 1, strlen(at + sizeof version - 1) + 1);
@@ -37,7 +36,7 @@ static struct resp_reply extend_all(const char *const names[], unsigned keys, ui
     const char *made = resp_batch_end(&batch, &len);
     memcpy(bytes, made, len);
     if (without_gt)
-        load_without_gt((char *)memmem(bytes, len, SHA_EXTEND, RESP_SHA1_HEX));
+        load_without_gt((char *)memmem(bytes, len, resp_script_sha1(RESP_SCRIPT_EXTEND), RESP_SHA1_HEX));
     return exchange(bytes, len);
 }
 
