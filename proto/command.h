@@ -40,88 +40,6 @@ struct group {
     char why[GROUP_WORD]; /* why that daemon keeps it out; "": not said */
 };
 
-/* command          on the wire                                     vote
- * CLIENT_ID        CLIENT ID                                       NUMBER
- * INFO             INFO                                            INFO
- * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
- * TRY              script: what scripts for locks call, tried on     YES, NO (number: enum lacking)
- *                  <prefix>,try:<id of to>
- * TIME             TIME                                            NUMBER: its wall clock in ms, 1000 or
- *                                                                  more, up to CLOCK_MAX_MS
- * GROUP            GETEX <prefix>,group                            GROUP, NO (absent), UNREADABLE
- * PROBE            GETEX <prefix>,group PX <number>                as GROUP
- * GROUP_SET        script: writes group, if there is one of the    YES, NO (it is gone, or another group's)
- *                  same N, max_ttl and set: keeps the later
- *                  from of the same run, and lives for
- *                  <number> ms; a full quarantine has waited_ms
- * GROUP_NEW        the same, if there is none                      YES, NO
- * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
- * HEAL             SET <prefix><name> <token> NX PXAT <number>     YES, NO
- * GET              GET <prefix><name>                              TOKEN (of its holder), NO (absent)
- * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
- * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
- * SHARE            script: to adds the token as a reader for           YES, NO (another client has the name, or
- *                  <number> ms, after it has waited waited_ms      a writer of another daemon came sooner)
- * SHARE_AT         the same until the instant <number>, unless     YES, NO (or that instant is over)
- *                  the token is a reader already
- * DEQUEUE          ZREM <prefix>,queue:<name> <id of to>           YES, NO (it was not there)
- * ENQUEUE          script: to joins the queue, as if it had        HEARD, UNHEARD (number: the TTL that
- *                  come waited_ms sooner; the daemon that set      the key has left, in ms; 0: none), NO
- *                  the key is told. A writer leaves a mark         (no key; with shared set, also: only
- *                  where it finds readers                          readers, and no mark in the way)
- * LETTER           PUBLISH <prefix>,wake:<id of the token>         YES (it is heard), NO
- *                  "g <name>": somebody else ended that lock
- * LOOK             script: which of the slots of a name have     LOOKED
- *                  a key, and how many slots other daemons
- *                  say it has; if to is not zero, to joins the
- *                  queue, as with ENQUEUE, and if all slots
- *                  have keys, the daemons that set them are told
- * PASS             script: wakes the first of the queue but to     YES (nobody waits), HEARD, UNHEARD, NO
- *                  if there is no key, or a slot has none; else    (the keys are there)
- *                  tells the daemon that set it, unless the name
- *                  has slots
- * ALONG            PASS that also removes the mark of to, and      as PASS
- *                  wakes others though readers have the name
- * RELEASE          script: delete if the value is the token, or    YES, NO (not ours); HEARD (number: for
- *                  with has_other the other one; if to is not      how long the woken one had waited, in
- *                  zero, then wake the first of the queue but      ms), UNHEARD
- *                  to, which goes to its end if stays is set,
- *                  and leaves it otherwise; another daemon whose
- *                  token it is gets a letter
- * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
- *                  token and the TTL becomes longer; if the TTL    in ms; NO (not ours)
- *                  is above most_ms, it becomes that. Up to 64
- *                  EXTENDs in a row to the same masters become
- *                  one command
- * CUT              script: PEXPIRE <number> if a daemon made the   NUMBER: how many it cut
- *                  value, which is no mark, and the TTL is above
- *                  that; the same for each name of a list, or
- *                  each slot
- * CHECK            script: PTTL if the value is the token          as EXTEND
- * MOVE             script: if the value is the token, or with      YES, NO (not ours)
- *                  has_other the other one, set to in its
- *                  place and keep the TTL
- * SETTLE           script: if the value is the token or to:        as EXTEND
- *                  PEXPIRE <number> where that is longer, and
- *                  to in the place of the token
- * DOWN             script: if the value is the token or the        as EXTEND
- *                  other one, to becomes the only reader in
- *                  its place, for as long; then EXTEND of to
- * Where readers have the name, RELEASE, EXTEND, CHECK and MOVE are for the reader with that token alone.
- *
- * The same for a list of names, which are all there, or count as none (name.more is not 0):
- *
- * SET_ALL          script: unless one of the keys is there, set    YES, NO (number: which one is there, or
- * HEAL_ALL         all of them as SET or HEAL would                more of them: the first)
- * ZADD_ALL         ZADD <prefix>,fences GT CH with all buckets     NUMBER: so many became higher
- * ZSCORE_ALL       script: the highest score of the buckets        NUMBER (0: none)
- * RELEASE_ALL      script: delete each whose value is the token;   YES, NO (none was ours)
- *                  if to is not zero, another daemon whose token
- *                  it is gets a letter
- * EXTEND_ALL,      script: if all values are the token, as EXTEND  NUMBER: the shortest TTL; NO
- * CHECK_ALL        and CHECK
- * MOVE_ALL         script: if all values are the token, as MOVE    YES, NO
- * any command                                                      ERROR; for the scripts also NOT_RUN */
 /* What a master lacks, as TRY found; EVALSHA as its error says. */
 enum lacking {
     LACKING_NOTHING,
@@ -139,79 +57,49 @@ enum lacking {
 };
 enum { LACKINGS = LACKING_CLIENT_ID + 1 };
 
+/* What each of them does, and which votes it may have, stands in proto/command.def. */
 enum command_verb {
-    COMMAND_CLIENT_ID,
-    COMMAND_INFO,
-    COMMAND_KILL,
-    COMMAND_TRY,
-    COMMAND_TIME,
-    COMMAND_GROUP,
-    COMMAND_PROBE,
-    COMMAND_GROUP_SET,
-    COMMAND_GROUP_NEW,
-    COMMAND_SET,
-    COMMAND_HEAL,
-    COMMAND_GET,
-    COMMAND_ZADD,
-    COMMAND_ZSCORE,
-    COMMAND_DEQUEUE,
-    COMMAND_LETTER,
-    COMMAND_ENQUEUE,
-    COMMAND_LOOK,
-    COMMAND_PASS,
-    COMMAND_RELEASE,
-    COMMAND_EXTEND,
-    COMMAND_CHECK,
-    COMMAND_MOVE,
-    COMMAND_SETTLE,
-    COMMAND_SHARE,
-    COMMAND_SHARE_AT,
-    COMMAND_ALONG,
-    COMMAND_DOWN,
-    COMMAND_CUT,
-    COMMAND_SET_ALL,
-    COMMAND_HEAL_ALL,
-    COMMAND_ZADD_ALL,
-    COMMAND_ZSCORE_ALL,
-    COMMAND_RELEASE_ALL,
-    COMMAND_EXTEND_ALL,
-    COMMAND_CHECK_ALL,
-    COMMAND_MOVE_ALL,
+#define COMMAND(name, script, vote, words)  COMMAND_##name,
+#define FOR_LIST(name, script, vote, words) COMMAND_##name##_ALL,
+#include "proto/command.def"
 };
-enum { COMMAND_VERBS = COMMAND_MOVE_ALL + 1 };
+enum {
+#define COMMAND(name, script, vote, words)  +1
+#define FOR_LIST(name, script, vote, words) +1
+    COMMAND_VERBS = 0
+#include "proto/command.def"
+};
 
 /* The verb for a list of names that does what this verb does for one name. */
 static inline enum command_verb command_for_all(enum command_verb verb)
 {
-    switch (verb) {
-    case COMMAND_SET: return COMMAND_SET_ALL;
-    case COMMAND_HEAL: return COMMAND_HEAL_ALL;
-    case COMMAND_ZADD: return COMMAND_ZADD_ALL;
-    case COMMAND_ZSCORE: return COMMAND_ZSCORE_ALL;
-    case COMMAND_RELEASE: return COMMAND_RELEASE_ALL;
-    case COMMAND_EXTEND: return COMMAND_EXTEND_ALL;
-    case COMMAND_CHECK: return COMMAND_CHECK_ALL;
-    case COMMAND_MOVE: return COMMAND_MOVE_ALL;
-    default: return verb;
-    }
+    static const uint8_t all[COMMAND_VERBS] = {
+        /* 0: there is none */
+#define FOR_LIST(name, script, vote, words) [COMMAND_##name] = COMMAND_##name##_ALL,
+#include "proto/command.def"
+    };
+    return all[verb] != 0 ? (enum command_verb)all[verb] : verb;
 }
 
 /* The same the other way round; a verb for one name stays as it is. */
 static inline enum command_verb command_for_one(enum command_verb verb)
 {
-    static const uint8_t ones[] = {COMMAND_SET,     COMMAND_HEAL,   COMMAND_ZADD,  COMMAND_ZSCORE,
-                                   COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_MOVE};
-    return verb < COMMAND_SET_ALL ? verb : (enum command_verb)ones[verb - COMMAND_SET_ALL];
+    static const uint8_t one[COMMAND_VERBS] = {
+        /* 0: it is for one name */
+#define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = COMMAND_##name,
+#include "proto/command.def"
+    };
+    return one[verb] != 0 ? (enum command_verb)one[verb] : verb;
 }
 
 struct command {
     enum command_verb verb;
     uint32_t bucket; /* ZADD, ZSCORE; ZADD_ALL, ZSCORE_ALL: the number of buckets[] */
     uint64_t ref;    /* comes back with each vote: the id of the asking round, release or lease; 0: none */
-    /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
+    /* As the table says: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
     uint64_t number;
-    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK; GROUP_SET, GROUP_NEW: see above */
+    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK; GROUP_SET, GROUP_NEW: see the table */
     uint64_t most_ms;   /* EXTEND, EXTEND_ALL: no longer TTL is left; 0: any */
     bool stays;         /* RELEASE */
     bool shared;        /* ENQUEUE: the head is a reader */

@@ -4,54 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/group.h"
-#include "proto/slot.h"
-
-/* The shape of each command. These words are filled in for each command:
- *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %c the third   %o to
- *     %i id of to   %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key   %z slots
- *     %j the key of their number %h the channel of the token's daemon %f what it is told   %y the key that is tried %x most_ms
- * and these once, when the key prefix is known:
- *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
-static const char *const shape_texts[SHAPES] = {
-    [COMMAND_CLIENT_ID] = "CLIENT ID",
-    [COMMAND_INFO] = "INFO",
-    [COMMAND_KILL] = "CLIENT KILL ID %n",
-    [COMMAND_TRY] = "EVALSHA %S 1 %y",
-    [COMMAND_TIME] = "TIME",
-    [COMMAND_GROUP] = "GETEX %G",
-    [COMMAND_PROBE] = "GETEX %G PX %n",
-    [COMMAND_GROUP_SET] = "EVALSHA %S 1 %G XX %g %n %w",
-    [COMMAND_GROUP_NEW] = "EVALSHA %S 1 %G NX %g %n %w",
-    [COMMAND_SET] = "SET %k %t NX PX %n",
-    [COMMAND_HEAL] = "SET %k %t NX PXAT %n",
-    [COMMAND_GET] = "GET %k",
-    [COMMAND_ZADD] = "ZADD %F GT CH %n %b",
-    [COMMAND_ZSCORE] = "ZSCORE %F %b",
-    [COMMAND_DEQUEUE] = "ZREM %q %i",
-    [COMMAND_LETTER] = "PUBLISH %h %f",
-    [COMMAND_ENQUEUE] = "EVALSHA %S 3 %k %q %m %w %i %C %l %n %r",
-    [COMMAND_LOOK] = "EVALSHA %S 3 %k %j %q %z %i %C %l %n %w",
-    [SHAPE_LOOK_ALONE] = "EVALSHA %S 2 %k %j %z 0 0 0 %n",
-    [COMMAND_PASS] = "EVALSHA %S 3 %k %q %j 0 %i %C %l %n -",
-    [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
-    [SHAPE_EITHER] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a",
-    [SHAPE_WAKING] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s",
-    [SHAPE_WAKING_EITHER] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a",
-    [SHAPE_THREE] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a %c",
-    [SHAPE_WAKING_THREE] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a %c",
-    [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n %x",
-    [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
-    [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
-    [SHAPE_MOVE_EITHER] = "EVALSHA %S 1 %k %t %o %a",
-    [COMMAND_SETTLE] = "EVALSHA %S 1 %k %t %o %n",
-    [COMMAND_SHARE] = "EVALSHA %S 2 %k %m %t %n %i %w",
-    [COMMAND_SHARE_AT] = "EVALSHA %S 1 %k %t %n",
-    [COMMAND_ALONG] = "EVALSHA %S 3 %k %q %m 0 %i %C %l %n",
-    [COMMAND_DOWN] = "EVALSHA %S 1 %k %o %n %t %a",
+static const struct {
+    enum command_verb verb;
+    const char *words;
+} forms[FORMS] = {
+#define COMMAND(name, script, vote, words)  [COMMAND_##name] = {COMMAND_##name, words},
+#define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = {COMMAND_##name##_ALL, words},
+#define FORM(verb, form, words)             [FORM_##verb##_##form] = {COMMAND_##verb, words},
+#include "proto/command.def"
 };
 
-/* ---- shapes, laid out once ---- */
+static const char *const blank_texts[BLANKS] = {
+#define BLANK(name, text) [BLANK_##name] = "<" text ">",
+#include "proto/command.def"
+};
+
+/* ---- forms, laid out once ---- */
 
 static void key_set(struct key *key, const char *prefix, const char *own)
 {
@@ -70,54 +38,67 @@ static unsigned words_of(const char *text)
     return words;
 }
 
-/* Writes a word that is the same in each command of the shape; NULL: the word differs. */
-static char *lay_word(const struct resp_format *format, unsigned verb, char *out, const char *word,
-                      size_t len)
+static enum blank blank_of(const char *word, size_t len)
 {
-    if (word[0] != '%')
-        return resp_put_word(out, word, len);
-    switch (word[1]) {
-    case 'G': return resp_put_word(out, format->group.text, format->group.len);
-    case 'F': return resp_put_word(out, format->fences.text, format->fences.len);
-    case 'C': return resp_put_word(out, format->channels.text, format->channels.len);
-    case 'S': return resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
+    for (unsigned i = BLANK_NONE + 1; i < BLANKS; i++)
+        if (strlen(blank_texts[i]) == len && memcmp(blank_texts[i], word, len) == 0)
+            return (enum blank)i;
+    assert(word[0] != '<');
+    return BLANK_NONE;
+}
+
+/* Writes a word that is the same in each command of the form; NULL: the word differs. */
+static char *lay_word(const struct resp_format *format, enum command_verb verb, char *out, enum blank blank,
+                      const char *word, size_t len)
+{
+    switch (blank) {
+    case BLANK_NONE: return resp_put_word(out, word, len);
+    case BLANK_GROUP: return resp_put_word(out, format->group.text, format->group.len);
+    case BLANK_FENCES: return resp_put_word(out, format->fences.text, format->fences.len);
+    case BLANK_CHANNELS: return resp_put_word(out, format->channels.text, format->channels.len);
+    case BLANK_SHA1:
+        return resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
+    default: return NULL;
     }
-    return NULL;
 }
 
-static void shape_add(struct shape *shape, const char *from, const char *to, char what)
+static void form_add(struct form *form, const char *from, const char *to, enum blank blank)
 {
-    assert(shape->pieces < PIECES && to <= shape->fixed + FIXED_BYTES);
-    shape->piece[shape->pieces++] =
-        (struct shape_piece){(uint16_t)(from - shape->fixed), (uint16_t)(to - from), what};
+    assert(form->pieces < PIECES && to <= form->fixed + FIXED_BYTES);
+    form->piece[form->pieces++] =
+        (struct form_piece){(uint16_t)(from - form->fixed), (uint16_t)(to - from), blank};
 }
 
-static void shape_lay(const struct resp_format *format, struct shape *shape, unsigned verb, const char *text)
+static enum blank several_of(const char *words)
 {
-    char *from = shape->fixed, *out = resp_put_head(from, '*', words_of(text));
-    for (const char *word = text; *word;) {
+    for (unsigned i = BLANK_NONE + 1; i < BLANKS; i++)
+        if (resp_is_several((enum blank)i) && strstr(words, blank_texts[i]) != NULL)
+            return (enum blank)i;
+    return BLANK_NONE;
+}
+
+static void form_lay(const struct resp_format *format, struct form *form, enum command_verb verb,
+                     const char *words)
+{
+    char *from = form->fixed, *out = from;
+    form->words = words_of(words);
+    form->several = several_of(words);
+    if (form->several == BLANK_NONE)
+        out = resp_put_head(out, '*', form->words);
+    for (const char *word = words; *word;) {
         size_t len = strcspn(word, " ");
-        char *end = lay_word(format, verb, out, word, len);
+        enum blank blank = blank_of(word, len);
+        char *end = lay_word(format, verb, out, blank, word, len);
         if (end) {
             out = end;
         } else {
-            shape_add(shape, from, out, word[1]);
+            form_add(form, from, out, blank);
             from = out;
         }
         word += len;
         word += *word == ' ';
     }
-    shape_add(shape, from, out, 0);
-}
-
-/* The verb of a shape. */
-static unsigned shape_verb(unsigned shape)
-{
-    if (shape < COMMAND_VERBS)
-        return shape;
-    if (shape == SHAPE_LOOK_ALONE)
-        return COMMAND_LOOK;
-    return shape == SHAPE_MOVE_EITHER ? COMMAND_MOVE : COMMAND_RELEASE;
+    form_add(form, from, out, BLANK_NONE);
 }
 
 struct resp_format *resp_format_new(const char *key_prefix)
@@ -134,9 +115,8 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
     key_set(&format->daemons, key_prefix, ",daemons");
-    for (unsigned i = 0; i < SHAPES; i++)
-        if (shape_texts[i])
-            shape_lay(format, &format->shape[i], shape_verb(i), shape_texts[i]);
+    for (unsigned i = 0; i < FORMS; i++)
+        form_lay(format, &format->form[i], forms[i].verb, forms[i].words);
     return format;
 }
 
@@ -147,60 +127,6 @@ void resp_format_free(struct resp_format *format)
 
 /* ---- commands ---- */
 
-/* A slot has the queue of its name. */
-static unsigned resp_base_len(const struct command *command)
-{
-    unsigned len;
-    (void)slot_of_name(&command->name, &len);
-    return len;
-}
-
-static char *resp_put_channel(char *out, const struct resp_format *format, const struct token *token)
-{
-    char hex[TOKEN_HEX];
-    line_token_hex(hex, token);
-    out = resp_put_head(out, '$', format->channels.len + RESP_ID_HEX);
-    out = resp_put(out, format->channels.text, format->channels.len);
-    return resp_put_end(resp_put(out, hex, RESP_ID_HEX));
-}
-
-static char *resp_put_letter(char *out, const struct name *name)
-{
-    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), "g ", 2);
-    return resp_put_end(resp_put(out, name->text, name->len));
-}
-
-static char *resp_put_value(char *out, const struct resp_format *format, char what,
-                            const struct command *command)
-{
-    char group[GROUP_BYTES], id[TOKEN_HEX];
-    switch (what) {
-    case 'k': return resp_put_key(out, &format->prefix, command->name.text, command->name.len);
-    case 'm': return resp_put_key(out, &format->mark, command->name.text, command->name.len);
-    case 'q': return resp_put_key(out, &format->queue, command->name.text, resp_base_len(command));
-    case 'j': return resp_put_key(out, &format->slots, command->name.text, resp_base_len(command));
-    case 'y': line_token_hex(id, &command->to); return resp_put_key(out, &format->tried, id, RESP_ID_HEX);
-    case 'l': return resp_put_word(out, command->name.text, resp_base_len(command));
-    case 't': return resp_put_token(out, &command->token);
-    case 'a': return resp_put_token(out, &command->other);
-    case 'c': return resp_put_token(out, &command->third);
-    case 'o': return resp_put_token(out, &command->to);
-    case 'i': return resp_put_id(out, &command->to);
-    case 'n': return resp_put_number(out, command->number);
-    case 'w': return resp_put_number(out, command->waited_ms);
-    case 'x': return resp_put_number(out, command->most_ms);
-    case 's': return resp_put_number(out, command->stays);
-    case 'r': return resp_put_number(out, command->shared);
-    case 'z': return resp_put_number(out, command->slots);
-    case 'b': return resp_put_number(out, command->bucket);
-    case 'h': return resp_put_channel(out, format, &command->token);
-    case 'f': return resp_put_letter(out, &command->name);
-    case 'g': return resp_put_word(out, group, group_text(group, &command->group));
-    }
-    assert(what == 0);
-    return out;
-}
-
 static bool is_zero(const struct token *token)
 {
     static const struct token zero;
@@ -208,33 +134,40 @@ static bool is_zero(const struct token *token)
 }
 
 /* RELEASE looks at the queue only if `to` is set, since the queue costs the master more commands. */
-static unsigned shape_of(const struct command *command)
+static unsigned form_of_release(const struct command *command)
 {
-    assert((unsigned)command->verb < SHAPE_WAKING);
-    if (command->verb == COMMAND_MOVE && command->has_other)
-        return SHAPE_MOVE_EITHER;
-    if (command->verb == COMMAND_LOOK && is_zero(&command->to))
-        return SHAPE_LOOK_ALONE;
-    if (command->verb != COMMAND_RELEASE)
-        return command->verb;
+    bool wakes = !is_zero(&command->to);
     if (command->has_third)
-        return is_zero(&command->to) ? SHAPE_THREE : SHAPE_WAKING_THREE;
-    if (is_zero(&command->to))
-        return command->has_other ? SHAPE_EITHER : COMMAND_RELEASE;
-    return command->has_other ? SHAPE_WAKING_EITHER : SHAPE_WAKING;
+        return wakes ? FORM_RELEASE_WAKING_OF_THREE : FORM_RELEASE_OF_THREE;
+    if (command->has_other)
+        return wakes ? FORM_RELEASE_WAKING_OF_TWO : FORM_RELEASE_OF_TWO;
+    return wakes ? (unsigned)FORM_RELEASE_WAKING : COMMAND_RELEASE;
+}
+
+static unsigned form_of(const struct command *command)
+{
+    assert((unsigned)command->verb < COMMAND_VERBS);
+    switch (command->verb) {
+    case COMMAND_RELEASE: return form_of_release(command);
+    case COMMAND_MOVE: return command->has_other ? (unsigned)FORM_MOVE_OF_TWO : COMMAND_MOVE;
+    case COMMAND_LOOK: return is_zero(&command->to) ? (unsigned)FORM_LOOK_ALONE : COMMAND_LOOK;
+    case COMMAND_RELEASE_ALL:
+        return is_zero(&command->to) ? COMMAND_RELEASE_ALL : (unsigned)FORM_RELEASE_ALL_WRITING;
+    default: return command->verb;
+    }
 }
 
 size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
                     const struct command *command)
 {
-    const struct shape *shape = &format->shape[shape_of(command)];
+    const struct form *form = &format->form[form_of(command)];
     char *at = out;
-    if (shape->pieces == 0)
-        return resp_command_all(out, format, command);
-    for (unsigned i = 0; i < shape->pieces; i++) {
-        const struct shape_piece *piece = &shape->piece[i];
-        at = resp_put(at, shape->fixed + piece->at, piece->len);
-        at = resp_put_value(at, format, piece->what, command);
+    if (form->several != BLANK_NONE)
+        at = resp_put_head(at, '*', form->words - 1 + resp_count(form->several, command));
+    for (unsigned i = 0; i < form->pieces; i++) {
+        const struct form_piece *piece = &form->piece[i];
+        at = resp_put(at, form->fixed + piece->at, piece->len);
+        at = resp_put_blank(at, format, piece->blank, command);
     }
     assert(at <= out + RESP_COMMAND_BYTES);
     return (size_t)(at - out);

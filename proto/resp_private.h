@@ -1,4 +1,4 @@
-/* The parts that resp.c and resp_all.c share: the layout of commands, and words as bytes. */
+/* The parts that resp.c and resp_blank.c share: the layout of commands, and words as bytes. */
 #ifndef REDLOCKD_PROTO_RESP_PRIVATE_H
 #define REDLOCKD_PROTO_RESP_PRIVATE_H
 
@@ -14,30 +14,37 @@ enum {
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
     OWN_BYTES = 16, /* ",daemons", ",fences", ",group", ",queue:", ",slots:", ",wake:", ",writer:" */
     PIECES = 10,
-    FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
+    FIXED_BYTES = 256, /* bytes that are the same in each command of a form, at most */
 };
 
+/* The words of a form that differ from command to command, or from key prefix to key prefix. */
+enum blank {
+    BLANK_NONE,
+#define BLANK(name, text) BLANK_##name,
+#include "proto/command.def"
+    BLANKS,
+};
+
+/* The words that a command is sent in. The first forms are the verbs' own, and have their numbers. */
 enum {
-    SHAPE_WAKING = COMMAND_VERBS,
-    SHAPE_EITHER,        /* RELEASE with another token */
-    SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
-    SHAPE_MOVE_EITHER,
-    SHAPE_LOOK_ALONE, /* LOOK without the queue */
-    SHAPE_THREE,      /* RELEASE with two other tokens */
-    SHAPE_WAKING_THREE,
-    SHAPES
+    FORM_BEFORE = COMMAND_VERBS - 1,
+#define FORM(verb, form, words) FORM_##verb##_##form,
+#include "proto/command.def"
+    FORMS
 };
 
-/* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
-struct shape_piece {
+/* Bytes that are the same each time, and what is filled in behind them. */
+struct form_piece {
     uint16_t at, len;
-    char what;
+    enum blank blank;
 };
 
-struct shape {
+struct form {
+    unsigned words;     /* how many stand in the table */
+    enum blank several; /* the one that becomes several words; BLANK_NONE: none does */
     unsigned pieces;
-    struct shape_piece piece[PIECES];
-    char fixed[FIXED_BYTES];
+    struct form_piece piece[PIECES];
+    char fixed[FIXED_BYTES]; /* with the head, unless a blank becomes several words */
 };
 
 struct key {
@@ -47,7 +54,7 @@ struct key {
 
 struct resp_format {
     struct key prefix, queue, mark, slots, channels, fences, group, daemons, tried;
-    struct shape shape[SHAPES];
+    struct form form[FORMS];
 };
 
 /* ---- words as bytes: each function returns where the next word goes ---- */
@@ -105,7 +112,14 @@ static inline char *resp_put_key(char *out, const struct key *before, const char
     return resp_put_end(resp_put(resp_put(out, before->text, before->len), name, len));
 }
 
-/* A command for a list of names (resp_all.c). */
-size_t resp_command_all(char *out, const struct resp_format *format, const struct command *command);
+/* ---- resp_blank.c ---- */
+
+/* Whether it may become several words. */
+bool resp_is_several(enum blank blank);
+/* How many words it becomes. */
+unsigned resp_count(enum blank blank, const struct command *command);
+/* Fills it in; nothing for BLANK_NONE. */
+char *resp_put_blank(char *out, const struct resp_format *format, enum blank blank,
+                     const struct command *command);
 
 #endif

@@ -78,7 +78,7 @@ static void vote_integer(const struct resp_reply *reply, struct vote *vote)
         vote_number(vote, (uint64_t)reply->integer);
 }
 
-/* ZADD, MOVE, SHARE and the writes of the group's key: 1 or 0. */
+/* 1 or 0. */
 static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && (reply->integer == 0 || reply->integer == 1))
@@ -229,6 +229,7 @@ static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
         vote_integer(reply, vote);
 }
 
+/* The key with this number, of an EXTEND of several keys. */
 static void vote_extended(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
 {
     if (reply->type != RESP_ARRAY || reply->integer != keys || !reply->integers)
@@ -237,6 +238,11 @@ static void vote_extended(const struct resp_reply *reply, unsigned key, unsigned
         vote->kind = VOTE_NO;
     else
         vote_number(vote, (uint64_t)reply->element[key]);
+}
+
+static void vote_extend(const struct resp_reply *reply, struct vote *vote)
+{
+    vote_extended(reply, 0, 1, vote);
 }
 
 static void vote_info(const struct resp_reply *reply, struct vote *vote)
@@ -361,50 +367,18 @@ void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, 
         vote_extended(reply, key, keys, vote);
 }
 
+static void (*const votes[COMMAND_VERBS])(const struct resp_reply *reply, struct vote *vote) = {
+#define COMMAND(name, script, vote, words)  [COMMAND_##name] = vote_##vote,
+#define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = vote_##vote,
+#include "proto/command.def"
+};
+
 void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
 {
+    assert((unsigned)verb < COMMAND_VERBS);
     vote_begin(vote);
-    if (reply->type == RESP_ERROR) {
+    if (reply->type == RESP_ERROR)
         vote_error(verb, reply, vote);
-        return;
-    }
-    switch (verb) {
-    case COMMAND_CLIENT_ID:
-    case COMMAND_KILL: vote_integer(reply, vote); break;
-    case COMMAND_INFO: vote_info(reply, vote); break;
-    case COMMAND_TRY: vote_try(reply, vote); break;
-    case COMMAND_TIME: vote_time(reply, vote); break;
-    case COMMAND_GROUP:
-    case COMMAND_PROBE: vote_group(reply, vote); break;
-    case COMMAND_GET: vote_token(reply, vote); break;
-    case COMMAND_ENQUEUE: vote_enqueue(reply, vote); break;
-    case COMMAND_LOOK: vote_looked(reply, vote); break;
-    case COMMAND_SET:
-    case COMMAND_HEAL: vote_set(reply, vote); break;
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
-    case COMMAND_ZADD:
-    case COMMAND_DEQUEUE:
-    case COMMAND_SHARE:
-    case COMMAND_SHARE_AT:
-    case COMMAND_MOVE: vote_yes_no(reply, vote); break;
-    case COMMAND_LETTER: vote_letter(reply, vote); break;
-    case COMMAND_PASS:
-    case COMMAND_ALONG:
-    case COMMAND_RELEASE: vote_release(reply, vote); break;
-    case COMMAND_ZSCORE: vote_score(reply, vote); break;
-    case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;
-    case COMMAND_CHECK:
-    case COMMAND_SETTLE:
-    case COMMAND_DOWN:
-    case COMMAND_EXTEND_ALL:
-    case COMMAND_CHECK_ALL: vote_ttl(reply, vote); break;
-    case COMMAND_SET_ALL:
-    case COMMAND_HEAL_ALL: vote_set_all(reply, vote); break;
-    case COMMAND_CUT:
-    case COMMAND_ZADD_ALL: vote_integer(reply, vote); break;
-    case COMMAND_ZSCORE_ALL: vote_score(reply, vote); break;
-    case COMMAND_RELEASE_ALL:
-    case COMMAND_MOVE_ALL: vote_yes_no(reply, vote); break;
-    }
+    else
+        votes[verb](reply, vote);
 }

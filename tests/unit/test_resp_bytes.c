@@ -333,32 +333,58 @@ START_TEST(login_as_bytes)
 }
 END_TEST
 
-/* A list as "a,job", and the longest one, of 16 names and 900 bytes behind the longest prefix. */
+/* How a script for the list "a,job" begins, in so many words; and the value of the list's keys. */
+#define LIST(words, script)                                           \
+    "*" words "\r\n$7\r\nEVALSHA\r\n$40\r\n" script "\r\n$1\r\n2\r\n" \
+    "$6\r\nlock:a\r\n$8\r\nlock:job\r\n"
+#define VALUE(token) "$49\r\n" token ",a9fca0d3\r\n"
+
+static const struct {
+    enum command_verb verb;
+    bool to;
+    const char *bytes;
+} golden_lists[] = {
+    {COMMAND_SET_ALL, false, LIST("8", "SET_ALL") VALUE(TOKEN_TEXT) "$3\r\n777\r\n$2\r\nPX\r\n"},
+    {COMMAND_HEAL_ALL, false, LIST("8", "SET_ALL") VALUE(TOKEN_TEXT) "$3\r\n777\r\n$4\r\nPXAT\r\n"},
+    {COMMAND_ZADD_ALL, false,
+     "*8\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$3\r\n777\r\n$1\r\n5\r\n"
+     "$3\r\n777\r\n$2\r\n16\r\n"},
+    {COMMAND_ZSCORE_ALL, false,
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\nZSCORE_ALL\r\n$1\r\n1\r\n$12\r\nlock:,fences\r\n$1\r\n5\r\n$2\r\n16\r\n"},
+    {COMMAND_RELEASE_ALL, false, LIST("6", "RELEASE_ALL") VALUE(TOKEN_TEXT)},
+    {COMMAND_RELEASE_ALL, true,
+     LIST("8", "RELEASE_ALL") VALUE(TOKEN_TEXT) "$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n"},
+    {COMMAND_EXTEND_ALL, false, LIST("8", "EXTEND_ALL") VALUE(TOKEN_TEXT) "$3\r\n777\r\n$4\r\n9000\r\n"},
+    {COMMAND_CHECK_ALL, false, LIST("7", "EXTEND_ALL") VALUE(TOKEN_TEXT) "$1\r\n0\r\n"},
+    {COMMAND_MOVE_ALL, true, LIST("7", "MOVE_ALL") VALUE(TOKEN_TEXT) VALUE(TO_TEXT)},
+    {COMMAND_CUT, false, LIST("7", "CUT") "$3\r\n777\r\n$1\r\n0\r\n"},
+};
+
 START_TEST(commands_for_lists)
 {
-    char bytes[RESP_COMMAND_BYTES], longest[LIST_BYTES + 1] = "", prefix[65] = "";
     struct resp_format *format = resp_format_new("lock:");
-    struct command command = command_of(COMMAND_SET_ALL, "a,job", 10000);
+    struct command command = command_of(golden_lists[_i].verb, "a,job", 777);
     command.name.more = 1;
-    static const char set[] =
-        "*8\r\n$7\r\nEVALSHA\r\n$40\r\nSET_ALL\r\n$1\r\n2\r\n"
-        "$6\r\nlock:a\r\n$8\r\nlock:job\r\n$49\r\n" TOKEN_TEXT ",a9fca0d3\r\n$5\r\n10000\r\n$2\r\nPX\r\n";
-    is_command(format, &command, set);
-    static const char zadd[] =
-        "*8\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$3\r\n777\r\n$1\r\n5\r\n"
-        "$3\r\n777\r\n$2\r\n16\r\n";
-    command.verb = COMMAND_ZADD_ALL;
-    command.number = 777;
+    command.most_ms = 9000;
     command.bucket = 2;
     command.buckets[0] = 5;
     command.buckets[1] = 16;
-    is_command(format, &command, zadd);
+    if (golden_lists[_i].to)
+        command_to(&command);
+    is_command(format, &command, golden_lists[_i].bytes);
     resp_format_free(format);
+}
+END_TEST
+
+/* 16 names and 900 bytes behind the longest prefix. */
+START_TEST(the_longest_list)
+{
+    char bytes[RESP_COMMAND_BYTES], longest[LIST_BYTES + 1] = "", prefix[65] = "";
     memset(prefix, 'p', sizeof prefix - 1);
-    format = resp_format_new(prefix);
+    struct resp_format *format = resp_format_new(prefix);
     for (unsigned i = 0; i < LIST_NAMES; i++)
         sprintf(longest + strlen(longest), "%s%c%054d", i ? "," : "", 'a' + (int)i, 0);
-    command = command_of(COMMAND_MOVE_ALL, longest, UINT64_MAX);
+    struct command command = command_of(COMMAND_MOVE_ALL, longest, UINT64_MAX);
     command.name.len = (unsigned)strlen(longest) & 0x7ff;
     command.name.more = LIST_NAMES - 1;
     ck_assert_uint_ge(command.name.len, LIST_BYTES - 10);
@@ -380,7 +406,8 @@ static Suite *resp_bytes_suite(void)
     tcase_add_test(tcase, several_extends_of_the_longest_words);
     tcase_add_loop_test(tcase, lengths_are_true, 0, 6);
     tcase_add_test(tcase, commands_of_the_longest_words);
-    tcase_add_test(tcase, commands_for_lists);
+    tcase_add_loop_test(tcase, commands_for_lists, 0, sizeof golden_lists / sizeof golden_lists[0]);
+    tcase_add_test(tcase, the_longest_list);
     tcase_add_test(tcase, login_as_bytes);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -77,35 +77,8 @@ void log_action(const char *format, ...)
 /* ---- words ---- */
 
 static const char *const verbs[] = {
-    [COMMAND_CLIENT_ID] = "CLIENT_ID",
-    [COMMAND_INFO] = "INFO",
-    [COMMAND_KILL] = "KILL",
-    [COMMAND_TIME] = "TIME",
-    [COMMAND_TRY] = "TRY",
-    [COMMAND_GROUP] = "GROUP",
-    [COMMAND_PROBE] = "PROBE",
-    [COMMAND_GROUP_SET] = "GROUP_SET",
-    [COMMAND_GROUP_NEW] = "GROUP_NEW",
-    [COMMAND_SET] = "SET",
-    [COMMAND_HEAL] = "HEAL",
-    [COMMAND_GET] = "GET",
-    [COMMAND_ZADD] = "ZADD",
-    [COMMAND_ZSCORE] = "ZSCORE",
-    [COMMAND_DEQUEUE] = "DEQUEUE",
-    [COMMAND_LETTER] = "LETTER",
-    [COMMAND_ENQUEUE] = "ENQUEUE",
-    [COMMAND_LOOK] = "LOOK",
-    [COMMAND_PASS] = "PASS",
-    [COMMAND_RELEASE] = "RELEASE",
-    [COMMAND_EXTEND] = "EXTEND",
-    [COMMAND_CHECK] = "CHECK",
-    [COMMAND_MOVE] = "MOVE",
-    [COMMAND_SETTLE] = "SETTLE",
-    [COMMAND_SHARE] = "SHARE",
-    [COMMAND_SHARE_AT] = "SHARE_AT",
-    [COMMAND_ALONG] = "ALONG",
-    [COMMAND_DOWN] = "DOWN",
-    [COMMAND_CUT] = "CUT",
+#define COMMAND(name, script, vote, words) [COMMAND_##name] = #name,
+#include "proto/command.def"
 };
 
 const char *verb_word(enum command_verb verb)
