@@ -74,7 +74,7 @@ enum {
 static inline enum command_verb command_for_all(enum command_verb verb)
 {
     static const uint8_t all[COMMAND_VERBS] = {
-        /* 0: there is none */
+    /* 0: there is none */
 #define FOR_LIST(name, script, vote, words) [COMMAND_##name] = COMMAND_##name##_ALL,
 #include "proto/command.def"
     };
@@ -85,7 +85,7 @@ static inline enum command_verb command_for_all(enum command_verb verb)
 static inline enum command_verb command_for_one(enum command_verb verb)
 {
     static const uint8_t one[COMMAND_VERBS] = {
-        /* 0: it is for one name */
+    /* 0: it is for one name */
 #define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = COMMAND_##name,
 #include "proto/command.def"
     };

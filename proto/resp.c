@@ -8,8 +8,8 @@ static const struct {
     enum command_verb verb;
     const char *words;
 } forms[FORMS] = {
-#define COMMAND(name, script, vote, words)  [COMMAND_##name] = {COMMAND_##name, words},
-#define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = {COMMAND_##name##_ALL, words},
+#define COMMAND(name, script, vote, words)  [FORM_##name] = {COMMAND_##name, words},
+#define FOR_LIST(name, script, vote, words) [FORM_##name##_ALL] = {COMMAND_##name##_ALL, words},
 #define FORM(verb, form, words)             [FORM_##verb##_##form] = {COMMAND_##verb, words},
 #include "proto/command.def"
 };
@@ -141,7 +141,7 @@ static unsigned form_of_release(const struct command *command)
         return wakes ? FORM_RELEASE_WAKING_OF_THREE : FORM_RELEASE_OF_THREE;
     if (command->has_other)
         return wakes ? FORM_RELEASE_WAKING_OF_TWO : FORM_RELEASE_OF_TWO;
-    return wakes ? (unsigned)FORM_RELEASE_WAKING : COMMAND_RELEASE;
+    return wakes ? FORM_RELEASE_WAKING : FORM_RELEASE;
 }
 
 static unsigned form_of(const struct command *command)
@@ -149,10 +149,9 @@ static unsigned form_of(const struct command *command)
     assert((unsigned)command->verb < COMMAND_VERBS);
     switch (command->verb) {
     case COMMAND_RELEASE: return form_of_release(command);
-    case COMMAND_MOVE: return command->has_other ? (unsigned)FORM_MOVE_OF_TWO : COMMAND_MOVE;
-    case COMMAND_LOOK: return is_zero(&command->to) ? (unsigned)FORM_LOOK_ALONE : COMMAND_LOOK;
-    case COMMAND_RELEASE_ALL:
-        return is_zero(&command->to) ? COMMAND_RELEASE_ALL : (unsigned)FORM_RELEASE_ALL_WRITING;
+    case COMMAND_MOVE: return command->has_other ? FORM_MOVE_OF_TWO : FORM_MOVE;
+    case COMMAND_LOOK: return is_zero(&command->to) ? FORM_LOOK_ALONE : FORM_LOOK;
+    case COMMAND_RELEASE_ALL: return is_zero(&command->to) ? FORM_RELEASE_ALL : FORM_RELEASE_ALL_WRITING;
     default: return command->verb;
     }
 }

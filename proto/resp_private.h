@@ -25,9 +25,11 @@ enum blank {
     BLANKS,
 };
 
-/* The words that a command is sent in. The first forms are the verbs' own, and have their numbers. */
+/* The words in which a command is sent. Each verb has a form with its own number; the others stand behind these. */
 enum {
-    FORM_BEFORE = COMMAND_VERBS - 1,
+#define COMMAND(name, script, vote, words)  FORM_##name,
+#define FOR_LIST(name, script, vote, words) FORM_##name##_ALL,
+#include "proto/command.def"
 #define FORM(verb, form, words) FORM_##verb##_##form,
 #include "proto/command.def"
     FORMS
