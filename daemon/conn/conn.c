@@ -67,8 +67,8 @@ void conn_on_handshake(void *arg, const char *why, const char *hint)
     char text[WIRE_WHAT_BYTES + 256];
 
     c->handshake = NULL;
-    c->all->stats.handshakes += !why;
-    c->all->stats.handshakes_failed += why != NULL;
+    c->all->stats.tls_handshakes += !why;
+    c->all->stats.tls_handshakes_failed += why != NULL;
     if (why) {
         snprintf(text, sizeof text, *hint ? "%s: %s" : "%s", why, hint);
         conn_reject(c, text);
@@ -81,7 +81,7 @@ void conn_on_handshake(void *arg, const char *why, const char *hint)
     c->certificate = wire_peer_names(&c->wire);
     user_identify(c);
     if (conn_limit(c) != LIMIT_NONE) {
-        c->all->stats.refused++;
+        c->all->stats.clients_refused++;
         output_code(c, VERB_HELLO, &(struct tag){0}, REPLY_LIMIT, conn_limit(c));
         output_push(c);
         conn_reject(c, "its user has too many clients");

@@ -14,7 +14,7 @@ bool request_overtakes(enum line_result result, const struct request *what, cons
 
 void request_refuse(struct conn *c, const struct refusal *refusal)
 {
-    c->all->stats.bad_lines++;
+    c->all->stats.lines_refused++;
     c->all->counts.refused[refusal->code]++;
     output_done(c, line_format_refusal(output_line(c), refusal));
 }

@@ -79,7 +79,7 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit, bool tls)
     const struct reply reply = {.code = REPLY_LIMIT, .limit = limit};
     int64_t now_ms = clock_boot_ms();
 
-    all->stats.refused++;
+    all->stats.clients_refused++;
     if (!all->full_ms || now_ms - all->full_ms > 10000)
         log_warn("clients_full", "limit=%s max_clients=%u max_clients_per_peer=%lld: new clients are refused",
                  line_limit_word(limit), all->capacity, (long long)clients_per_peer(all));
@@ -186,7 +186,7 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
         close(fd);
         return;
     }
-    all->stats.accepted++;
+    all->stats.clients_accepted++;
     if (c->handshake || c->stranger)
         newcomer_join(c, group);
     conn_watch(c, false);

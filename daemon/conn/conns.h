@@ -138,11 +138,11 @@ uint16_t conns_group(const struct conns *conns, const struct sockaddr *peer);
 const struct user *conns_user(const struct conns *conns, uint64_t session);
 
 struct conns_stats {
-    uint64_t accepted, refused, closed, lines, bad_lines;
+    uint64_t clients_accepted, clients_refused, closed, lines, lines_refused;
     uint64_t held_back;   /* how often a request had to wait for its turn: see conn_admit.c */
     uint64_t auth_failed; /* AUTH with an unknown user or a wrong secret, or over plain TCP */
     uint64_t denied;      /* requests refused for want of a right, or of a user */
-    uint64_t handshakes, handshakes_failed; /* of TLS */
+    uint64_t tls_handshakes, tls_handshakes_failed;
 };
 void conns_stats(const struct conns *conns, struct conns_stats *stats);
 

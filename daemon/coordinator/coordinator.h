@@ -294,8 +294,9 @@ struct master_row {
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
-        raises, undone, widened, rounds, expired_undo, behind_ms, slept, woken, handed_on;
-    uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
+        fence_raises, attempts_undone, attempts_widened, rounds, undo_expired, behind_ms, slept, woken,
+        handed_on;
+    uint32_t locks, waiters, sessions, names, rounds_under_way, releases_under_way;
     uint32_t holds[HOLD_LEASE + 1];   /* locks by their kind of hold */
     uint32_t readers[HOLD_LEASE + 1]; /* of these: shared */
 };

@@ -224,9 +224,9 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->locks = c->leases.used - c->commons;
     stats->waiters = c->waits.used;
     stats->sessions = c->sessions.used;
-    stats->resources = c->resources.used;
-    stats->rounds_pending = c->rounds.used;
-    stats->undo_pending = c->releases.used;
+    stats->names = c->resources.used;
+    stats->rounds_under_way = c->rounds.used;
+    stats->releases_under_way = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;
     memcpy(stats->holds, c->holds, sizeof stats->holds);
     memcpy(stats->readers, c->readers, sizeof stats->readers);

@@ -120,12 +120,12 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
         s->readers[hold] = stats.readers[hold];
     }
     s->waiters = stats.waiters;
-    s->names = stats.resources;
+    s->names = stats.names;
     s->clients = conns_count(view->conns);
     s->renewals = stats.renewals_done;
     s->renewals_failed = stats.renewals_failed;
-    s->fence_raises = stats.raises;
-    s->undo_expired = stats.expired_undo;
+    s->fence_raises = stats.fence_raises;
+    s->undo_expired = stats.undo_expired;
     s->behind_ms = stats.behind_ms;
     s->wall_known = coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &s->wall_ahead_ms);
     s->slept = stats.slept;
@@ -159,8 +159,8 @@ static void fill_safety(const struct loop_view *view, struct snapshot *s)
     struct conns_stats conns;
     conns_stats(view->conns, &conns);
     s->auth_failed = conns.auth_failed;
-    s->handshakes = conns.handshakes;
-    s->handshakes_failed = conns.handshakes_failed;
+    s->handshakes = conns.tls_handshakes;
+    s->handshakes_failed = conns.tls_handshakes_failed;
     for (unsigned i = 0; i < view->conf->masters; i++) {
         add_handshakes(view->nodes[i], s);
         add_handshakes(view->subscribers[i], s);

@@ -459,8 +459,8 @@ static void wind_up(struct world *w)
     for (unsigned i = 0; i < CLIENTS; i++)
         assert(w->clients[i].session == 0);
     coordinator_stats(w->c, &stats);
-    assert(stats.locks == 0 && stats.waiters == 0 && stats.sessions == 0 && stats.resources == 0);
-    assert(stats.rounds_pending == 0 && stats.undo_pending == 0);
+    assert(stats.locks == 0 && stats.waiters == 0 && stats.sessions == 0 && stats.names == 0);
+    assert(stats.rounds_under_way == 0 && stats.releases_under_way == 0);
     assert(!w->draining || coordinator_drained(w->c));
 }
 

@@ -53,10 +53,10 @@ static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
         violation(w, 11, "d%u does not run at the end", d->index);
     coordinator_check(d->core);
     coordinator_stats(d->core, &s);
-    if (s.locks + s.waiters + s.sessions + s.resources + s.rounds_pending + s.undo_pending != 0)
-        violation(w, 11,
-                  "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
-                  d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_pending, s.undo_pending);
+    if (s.locks + s.waiters + s.sessions + s.names + s.rounds_under_way + s.releases_under_way != 0)
+        violation(
+            w, 11, "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
+            d->index, s.locks, s.waiters, s.sessions, s.names, s.rounds_under_way, s.releases_under_way);
     /* Now only probes are sent, so the next deadline is at most a second away. */
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t left_ms = coordinator_deadline(d->core) - now_ms;

@@ -252,8 +252,8 @@ START_TEST(max_clients_is_told)
     say(a, "PING\n");
     expect(&w, a, "+PONG ready=1\n");
     conns_stats(w.conns, &stats);
-    ck_assert_uint_eq(stats.accepted, 3);
-    ck_assert_uint_eq(stats.refused, 1);
+    ck_assert_uint_eq(stats.clients_accepted, 3);
+    ck_assert_uint_eq(stats.clients_refused, 1);
     ck_assert_uint_eq(stats.closed, 1);
     ck_assert_uint_eq(stats.lines, 1);
     close(a);

@@ -5,7 +5,7 @@ static void nothing_is_left(void)
 {
     struct coordinator_stats stats;
     coordinator_stats(core, &stats);
-    ck_assert_uint_eq(stats.rounds_pending + stats.undo_pending + stats.resources + stats.locks, 0);
+    ck_assert_uint_eq(stats.rounds_under_way + stats.releases_under_way + stats.names + stats.locks, 0);
 }
 
 /* ---- below a quorum ---- */

@@ -61,7 +61,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
         names_pass(c, resource, true);
     if (order.stays)
         queue->wake.queued |= c->releasers;
-    c->stats.undone++;
+    c->stats.attempts_undone++;
     release_begin(c, &order);
     round_free(c, round);
 }
@@ -128,7 +128,7 @@ static void acquire_widen(struct coordinator *c, struct round *round)
     round->tally.asked |= others;
     in_flight_remove(&c->rounds_pending, &round->in_flight);
     round_wait(c, round);
-    c->stats.widened++;
+    c->stats.attempts_widened++;
     acquire_send(c, round, others);
 }
 

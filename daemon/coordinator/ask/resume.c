@@ -193,7 +193,7 @@ static void set_back(struct coordinator *c, const struct round *round)
     }
     if (mutant(MUTANT_RESUME_SET_BACK_ANSWERED))
         order.may = masters_without(order.may, round_silent(round) | round->tally.failed);
-    c->stats.undone++;
+    c->stats.attempts_undone++;
     release_begin(c, &order);
     if (round->resume->given_back)
         letter_send(c, round->name, &round->resume->old);

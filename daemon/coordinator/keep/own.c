@@ -22,7 +22,7 @@ static void own_set_back(struct coordinator *c, struct lease *lease)
                                                                                  : lease->copies.sent};
     rounds_end_extends(c, lease);
     lease_free(c, lease);
-    c->stats.undone++;
+    c->stats.attempts_undone++;
     if (!mutant(MUTANT_RESUME_NO_SET_BACK))
         release_begin(c, &order);
     queue_due(c, resource);

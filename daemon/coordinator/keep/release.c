@@ -32,7 +32,7 @@ static struct release *release_take(struct coordinator *c)
 {
     struct in_flight *oldest = c->releases_owed.first;
     if (c->releases.used == c->releases.capacity && oldest != NULL) {
-        c->stats.expired_undo++;
+        c->stats.undo_expired++;
         release_free(c, IN_FLIGHT_OWNER(release, oldest));
     }
     return pool_take(&c->releases);
@@ -310,7 +310,7 @@ void release_timeout(struct coordinator *c, struct in_flight *in_flight)
 void release_timer(struct coordinator *c, struct release *release)
 {
     assert(release->only_owed && !release->in_flight.stale);
-    c->stats.expired_undo += release->owed != 0;
+    c->stats.undo_expired += release->owed != 0;
     release_free(c, release);
 }
 

@@ -179,7 +179,7 @@ static void joined_set_back(struct coordinator *c, struct lease *lease)
     lease->hold.token = lease->resume->old;
     pool_give(&c->resumes, lease->resume);
     lease->resume = NULL;
-    c->stats.undone++;
+    c->stats.attempts_undone++;
     lease_unbind(c, lease);
 }
 

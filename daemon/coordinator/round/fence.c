@@ -114,7 +114,7 @@ static void ask_scores(struct coordinator *c, struct round *round)
  * any Q masters is no lower than the highest fence granted; a maximum over fewer may be. */
 static void raise_begin(struct coordinator *c, struct round *round)
 {
-    c->stats.raises++;
+    c->stats.fence_raises++;
     round_move(c, round, ROUND_READING);
     ask_scores(c, round);
 }
