@@ -35,7 +35,6 @@ static void conn_gone(struct conn *c)
         handshake_cancel(c->handshake);
     c->handshake = NULL;
     wire_close(&c->wire);
-    c->all->stats.closed++;
     STAILQ_INSERT_TAIL(&c->all->gone, c, gone);
 }
 

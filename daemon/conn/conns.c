@@ -460,6 +460,7 @@ const struct user *conns_user(const struct conns *all, uint64_t session)
 void conns_stats(const struct conns *all, struct conns_stats *stats)
 {
     *stats = all->stats;
+    stats->clients = conns_count(all);
 }
 
 const struct counts *conns_counts(const struct conns *all)

@@ -21,6 +21,7 @@
 
 #include "daemon/conf/conf.h"
 #include "daemon/counts.h"
+#include "daemon/figures.h"
 #include "proto/message.h"
 
 struct conns; /* all connections */
@@ -137,13 +138,6 @@ uint16_t conns_group(const struct conns *conns, const struct sockaddr *peer);
 /* The session's user; NULL: it has none, or it is gone. Valid until the configuration changes. */
 const struct user *conns_user(const struct conns *conns, uint64_t session);
 
-struct conns_stats {
-    uint64_t clients_accepted, clients_refused, closed, lines, lines_refused;
-    uint64_t held_back;   /* how often a request had to wait for its turn: see conn_admit.c */
-    uint64_t auth_failed; /* AUTH with an unknown user or a wrong secret, or over plain TCP */
-    uint64_t denied;      /* requests refused for want of a right, or of a user */
-    uint64_t tls_handshakes, tls_handshakes_failed;
-};
 void conns_stats(const struct conns *conns, struct conns_stats *stats);
 
 const struct counts *conns_counts(const struct conns *conns); /* as long as conns */

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/figures.h"
 #include "daemon/histogram.h"
 #include "proto/command.h"
 #include "proto/message.h"
@@ -291,16 +292,6 @@ struct master_row {
     uint32_t version;
 };
 
-struct coordinator_stats {
-    uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
-    uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
-        fence_raises, attempts_undone, attempts_widened, rounds, undo_expired, behind_ms, slept, woken,
-        handed_on;
-    uint32_t locks, waiters, sessions, names, rounds_under_way, releases_under_way;
-    uint32_t holds[HOLD_LEASE + 1];   /* locks by their kind of hold */
-    uint32_t readers[HOLD_LEASE + 1]; /* of these: shared */
-};
-
 struct coordinator_times {
     struct histogram held;         /* from the grant of a lock to its end here */
     struct histogram renewal_left; /* the validity that was left when a renewal came through */
@@ -329,8 +320,8 @@ bool coordinator_oldest_waiter(const struct coordinator *c, int64_t now_ms, stru
                                struct waiter_row *row);
 /* How many releases each master owes, counted in one pass over all of them. */
 void coordinator_undo(const struct coordinator *c, uint32_t undo[MASTERS]);
-const struct coordinator_times *coordinator_times(const struct coordinator *c); /* as long as c */
-void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats);
+const struct coordinator_times *coordinator_times(const struct coordinator *c);       /* as long as c */
+void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats); /* see figures.h */
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
                                 uint32_t *waits);
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);

@@ -228,8 +228,10 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->rounds_under_way = c->rounds.used;
     stats->releases_under_way = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;
-    memcpy(stats->holds, c->holds, sizeof stats->holds);
-    memcpy(stats->readers, c->readers, sizeof stats->readers);
+    for (unsigned hold = HOLD_SESSION; hold <= HOLD_LEASE; hold++) {
+        stats->holds[hold] = c->holds[hold];
+        stats->readers[hold] = c->readers[hold];
+    }
 }
 
 const struct coordinator_times *coordinator_times(const struct coordinator *c)

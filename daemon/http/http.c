@@ -93,9 +93,7 @@ const struct snapshot *http_snapshot(struct http *http)
     if (!http->has_snapshot || now_ms - http->snapshot.boot_ms >= HTTP_SNAPSHOT_MS) {
         http->handler->snapshot(http->handler->arg, &http->snapshot);
         http->snapshot.host = http->host;
-        http->snapshot.basic_failed = http->basic_failed;
-        http->snapshot.http_handshakes = http->handshakes;
-        http->snapshot.http_handshakes_failed = http->handshakes_failed;
+        http->snapshot.figures.http = http->stats;
         memcpy(http->snapshot.http_dropped, http->dropped, sizeof http->dropped);
         answer_counts(http, &http->snapshot);
         http->has_snapshot = true;

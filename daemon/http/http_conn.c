@@ -191,8 +191,8 @@ static void http_conn_on_handshake(void *arg, const char *why, const char *hint)
 {
     struct http_conn *c = arg;
     c->handshake = NULL;
-    c->http->handshakes += !why;
-    c->http->handshakes_failed += why != NULL;
+    c->http->stats.handshakes += !why;
+    c->http->stats.handshakes_failed += why != NULL;
     if (why) {
         http_conn_failed(c, why, hint);
         return;

@@ -170,8 +170,7 @@ struct http {
     unsigned count;
     uint64_t answered[HTTP_STATUSES]; /* by status, see answer.c */
     uint64_t dropped[HTTP_DROPS];
-    uint64_t handshakes, handshakes_failed;
-    uint64_t basic_failed;      /* secrets that were refused */
+    struct http_stats stats;
     int64_t told_ms;            /* when the log told last of a connection; 0: never */
     uint64_t untold;            /* how many it has left out since then */
     char host[HTTP_NAME_BYTES]; /* the name of this host */

@@ -40,12 +40,6 @@ static void gauge(const struct metrics *m, const char *name, const char *help, u
     body_putf(m->b, "%s %" PRIu64 "\n", name, value);
 }
 
-static void counter(const struct metrics *m, const char *name, const char *help, uint64_t value)
-{
-    family_counter(m, name, help);
-    body_putf(m->b, "%s_total %" PRIu64 "\n", name, value);
-}
-
 static void put_seconds(const struct metrics *m, int64_t us)
 {
     uint64_t size_us = us < 0 ? -(uint64_t)us : (uint64_t)us;
@@ -57,6 +51,31 @@ static void gauge_seconds(const struct metrics *m, const char *name, const char 
     family_gauge(m, name, help);
     body_putf(m->b, "%s ", name);
     put_seconds(m, us);
+}
+
+static void put_figure(const struct metrics *m, const struct figure *f)
+{
+    uint64_t value = figures_value(&m->s->figures, f);
+    bool counts = f->kind != FIGURE_GAUGE;
+    if (f->help && counts)
+        family_counter(m, f->family, f->help);
+    else if (f->help)
+        family_gauge(m, f->family, f->help);
+    body_putf(m->b, "%s%s", f->family, counts ? "_total" : "");
+    if (f->labels[0])
+        body_putf(m->b, "{%s}", f->labels);
+    body_put(m->b, " ");
+    if (f->kind == FIGURE_COUNTER_MS)
+        put_seconds(m, (int64_t)value * 1000);
+    else
+        body_putf(m->b, "%" PRIu64 "\n", value);
+}
+
+static void put_figures(const struct metrics *m, enum metrics_place place)
+{
+    for (unsigned i = 0; i < FIGURES_COUNT; i++)
+        if (figures_table[i].place == place)
+            put_figure(m, &figures_table[i]);
 }
 
 static void put_label(const struct metrics *m, const char *name, const char *key, const char *value)
@@ -178,8 +197,7 @@ static void master_errors(const struct metrics *m)
 static void metrics_masters(const struct metrics *m)
 {
     const struct snapshot *s = m->s;
-    gauge(m, "redlockd_masters", "Configured masters.", s->master_count);
-    gauge(m, "redlockd_masters_voting", "Masters that may vote now.", s->voting);
+    put_figures(m, METRICS_MASTERS);
     gauge(m, "redlockd_quorum", "Votes that a lock needs.", s->quorum);
     master_states(m);
     family_gauge(m, "redlockd_master_quarantine_seconds", "How long the master is still kept out.");
@@ -207,12 +225,12 @@ static void metrics_locks(const struct metrics *m)
     static const char *const holds[] = {[HOLD_SESSION] = "session", [HOLD_LEASE] = "lease"};
     for (unsigned i = HOLD_SESSION; i <= HOLD_LEASE; i++) {
         body_putf(m->b, "redlockd_locks{mode=\"exclusive\",hold=\"%s\"} %" PRIu64 "\n", holds[i],
-                  s->locks[i] - s->readers[i]);
-        body_putf(m->b, "redlockd_locks{mode=\"shared\",hold=\"%s\"} %" PRIu64 "\n", holds[i], s->readers[i]);
+                  s->figures.core.holds[i] - s->figures.core.readers[i]);
+        body_putf(m->b, "redlockd_locks{mode=\"shared\",hold=\"%s\"} %" PRIu64 "\n", holds[i],
+                  s->figures.core.readers[i]);
     }
-    gauge(m, "redlockd_waiters", "Requests that wait for a lock.", s->waiters);
-    gauge(m, "redlockd_names", "Names of locks in use.", s->names);
-    gauge(m, "redlockd_clients", "Connections of clients.", s->clients);
+    put_figures(m, METRICS_LOCKS);
+    put_figures(m, METRICS_CLIENTS);
     family_gauge(m, "redlockd_limit", "How many there may be, by the key in the configuration.");
     for (unsigned i = 0; i < SNAPSHOT_LIMITS; i++)
         body_putf(m->b, "redlockd_limit{limit=\"%s\"} %" PRIu64 "\n", s->limits[i].key, s->limits[i].limit);
@@ -247,19 +265,8 @@ static void metrics_outcomes(const struct metrics *m)
     for (unsigned i = 0; i < LOST_REASONS; i++)
         body_putf(m->b, "redlockd_locks_lost_total{reason=\"%s\"} %" PRIu64 "\n",
                   line_lost_word((enum lost_reason)i), s->lost[i]);
-    family_counter(m, "redlockd_renewals", "Renewals of held locks that came through, and that did not.");
-    body_putf(m->b, "redlockd_renewals_total{result=\"ok\"} %" PRIu64 "\n", s->renewals);
-    body_putf(m->b, "redlockd_renewals_total{result=\"failed\"} %" PRIu64 "\n", s->renewals_failed);
-    counter(m, "redlockd_fence_raises", "Grants that had to raise the fence first.", s->fence_raises);
-    counter(m, "redlockd_slept", "Times that a LOCK began to wait for another daemon's word.", s->slept);
-    counter(m, "redlockd_woken", "Times that such a word came.", s->woken);
-    counter(m, "redlockd_handed_on",
-            "Grants that took over the lock of the holder before, without asking a master.", s->handed_on);
-    counter(m, "redlockd_undo_expired", "Releases that a master owed until its key had expired.",
-            s->undo_expired);
-    family_counter(m, "redlockd_clock_behind_seconds", "How long this host stood still without counting it.");
-    body_put(m->b, "redlockd_clock_behind_seconds_total ");
-    put_seconds(m, (int64_t)s->behind_ms * 1000);
+    put_figures(m, METRICS_OUTCOMES);
+    put_figures(m, METRICS_ENDS);
     if (s->wall_known)
         gauge_seconds(m, "redlockd_wall_clock_ahead_seconds",
                       "How far this host's clock is ahead of the median of the masters' clocks.",
@@ -268,28 +275,14 @@ static void metrics_outcomes(const struct metrics *m)
 
 /* ---- secrets and certificates ---- */
 
-static void metrics_handshakes(const struct metrics *m, const char *side, uint64_t ok, uint64_t failed)
-{
-    static const char name[] = "redlockd_tls_handshakes_total";
-    body_putf(m->b, "%s{side=\"%s\",result=\"ok\"} %" PRIu64 "\n", name, side, ok);
-    body_putf(m->b, "%s{side=\"%s\",result=\"failed\"} %" PRIu64 "\n", name, side, failed);
-}
-
 static void metrics_safety(const struct metrics *m)
 {
     static const char *const uses[SNAPSHOT_CERTS] = {
         [CERT_CLIENTS] = "clients", [CERT_HTTP] = "http", [CERT_MASTERS] = "masters"};
     static const char ends[] = "redlockd_tls_certificate_expiry_timestamp_seconds";
     const struct snapshot *s = m->s;
-    family_counter(m, "redlockd_auth_failures", "Secrets that were refused, by AUTH or by HTTP's Basic.");
-    body_putf(m->b, "redlockd_auth_failures_total{method=\"auth\"} %" PRIu64 "\n", s->auth_failed);
-    body_putf(m->b, "redlockd_auth_failures_total{method=\"basic\"} %" PRIu64 "\n", s->basic_failed);
-    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients and of HTTP, and with masters.");
-    metrics_handshakes(m, "client", s->handshakes, s->handshakes_failed);
-    metrics_handshakes(m, "master", s->node_handshakes, s->node_handshakes_failed);
-    metrics_handshakes(m, "http", s->http_handshakes, s->http_handshakes_failed);
-    counter(m, "redlockd_tls_files_refused", "Times that changed certificates or keys could not be used.",
-            s->tls_files_refused);
+    put_figures(m, METRICS_AUTH);
+    put_figures(m, METRICS_TLS);
     family_gauge(m, ends, "When our certificate for clients, HTTP or masters ends, since 1970.");
     for (unsigned i = 0; i < SNAPSHOT_CERTS; i++)
         if (s->cert_end_s[i] != INT64_MAX)

@@ -130,11 +130,12 @@ static void page_figures(struct body *b, const struct snapshot *s)
     char time[DURATION_BYTES];
     uint64_t lost = s->lost[LOST_EXPIRED] + s->lost[LOST_GONE] + s->lost[LOST_CLOCK];
     body_put(b, "<dl>\n");
-    figure(b, "Locks held", s->locks[HOLD_SESSION] + s->locks[HOLD_LEASE], limit_of(s, "max_locks"));
-    figure(b, "Requests waiting", s->waiters, limit_of(s, "max_waiters"));
+    figure(b, "Locks held", s->figures.core.holds[HOLD_SESSION] + s->figures.core.holds[HOLD_LEASE],
+           limit_of(s, "max_locks"));
+    figure(b, "Requests waiting", s->figures.core.waiters, limit_of(s, "max_waiters"));
     body_putf(b, "<div><dt>Longest wait</dt><dd>%s</dd></div>\n",
-              s->waiters ? words_duration(s->longest_wait_ms, time) : "none");
-    figure(b, "Clients", s->clients, limit_of(s, "max_clients"));
+              s->figures.core.waiters ? words_duration(s->longest_wait_ms, time) : "none");
+    figure(b, "Clients", s->figures.conns.clients, limit_of(s, "max_clients"));
     body_putf(b, "<div%s><dt>Locks lost since the start</dt><dd>%" PRIu64 "</dd></div>\n",
               lost > 0 ? " class=warn" : "", lost);
     body_put(b, "</dl>\n");

@@ -138,8 +138,8 @@ void page_waits(struct body *b, const struct snapshot *s)
     for (unsigned i = 0; i < s->wait_rows; i++)
         wait_row(b, &s->oldest_waits[i]);
     body_put(b, "</tbody></table>\n");
-    if (s->waiters > s->wait_rows)
-        body_putf(b, "<p class=none>and %" PRIu64 " more</p>\n", s->waiters - s->wait_rows);
+    if (s->figures.core.waiters > s->wait_rows)
+        body_putf(b, "<p class=none>and %" PRIu64 " more</p>\n", s->figures.core.waiters - s->wait_rows);
 }
 
 static void lock_row(struct body *b, const struct snapshot_lock *lock)
@@ -159,7 +159,7 @@ static void lock_row(struct body *b, const struct snapshot_lock *lock)
 
 void page_locks(struct body *b, const struct snapshot *s)
 {
-    uint64_t locks = s->locks[HOLD_SESSION] + s->locks[HOLD_LEASE];
+    uint64_t locks = s->figures.core.holds[HOLD_SESSION] + s->figures.core.holds[HOLD_LEASE];
     body_put(b, "<h2>Longest held</h2>\n");
     if (s->lock_rows == 0) {
         body_put(b, "<p class=none>No lock is held through this daemon.</p>\n");

@@ -8,6 +8,7 @@
 
 #include "daemon/counts.h"
 #include "daemon/events.h"
+#include "daemon/figures.h"
 #include "daemon/histogram.h"
 #include "proto/daemons.h"
 #include "proto/message.h"
@@ -92,25 +93,18 @@ struct snapshot {
     unsigned daemon_count, daemon_rows; /* how many a quorum of masters lists; rows for the first ones */
     struct snapshot_daemon daemons[SNAPSHOT_DAEMONS];
 
-    uint64_t locks[HOLD_LEASE + 1], waiters, names, clients;
-    uint64_t readers[HOLD_LEASE + 1]; /* of the locks: shared */
+    struct figures figures;
     struct snapshot_limit limits[SNAPSHOT_LIMITS];
     int64_t longest_wait_ms;
     unsigned lock_rows, wait_rows; /* the oldest first */
     struct snapshot_lock oldest_locks[SNAPSHOT_ROWS];
     struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
 
-    uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
+    uint64_t lost[LOST_REASONS];
     bool wall_known;       /* else wall_ahead_ms is not known */
     int64_t wall_ahead_ms; /* this host's clock of the day, ahead of the median of the masters' */
-    uint64_t slept, woken, handed_on;
-    uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
-    uint64_t handshakes, handshakes_failed;           /* TLS with clients ... */
-    uint64_t node_handshakes, node_handshakes_failed; /* ... and with masters */
-    uint64_t http_handshakes, http_handshakes_failed;
     struct snapshot_answers http_answers[HTTP_STATUSES];
     uint64_t http_dropped[HTTP_DROPS];
-    uint64_t tls_files_refused;
     int64_t cert_end_s[SNAPSHOT_CERTS]; /* when the first certificate ends; INT64_MAX: there is none */
     const struct counts *counts;
     const struct histogram *held, *renewal_left, *lag;

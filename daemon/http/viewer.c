@@ -98,7 +98,7 @@ struct viewer viewer_find(struct http_conn *c, const struct head *head)
     viewer.may_prove = c->listener->tls.on || is_private(&peer);
     if (head->authorization.text) { /* a wrong secret makes nobody anyone */
         viewer.user = viewer.may_prove ? user_by_basic(viewer.users, head->authorization) : NULL;
-        c->http->basic_failed += !viewer.user;
+        c->http->stats.basic_failed += !viewer.user;
         c->guessed = !viewer.user;
         if (!viewer.user)
             http_tell(c, "auth_failed",

@@ -1,5 +1,6 @@
 /* The turn of the loop, and what main asks of it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -186,7 +187,7 @@ int loop_run(struct loop *loop)
     }
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
-    log_info("stopped", "locks=%u", stats.locks);
+    log_info("stopped", "locks=%" PRIu64, stats.locks);
     return loop->failed;
 }
 
@@ -229,9 +230,9 @@ void loop_drain(struct loop *loop)
     loop->drained_by_ms = clock_boot_ms() + loop->conf->drain_timeout_ms + LAST_WORDS_MS;
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
-    events_add(&loop->status.events, TONE_WARN, "drain", "this daemon shuts down: %u locks are held",
+    events_add(&loop->status.events, TONE_WARN, "drain", "this daemon shuts down: %" PRIu64 " locks are held",
                stats.locks);
-    log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
+    log_info("drain", "locks=%" PRIu64 " waiters=%" PRIu64 " timeout=%lld", stats.locks, stats.waiters,
              (long long)loop->conf->drain_timeout_ms);
     loop->drain_told_by_ms = clock_boot_ms() + loop->conf->node_timeout_ms;
     tell_drain(loop);
@@ -284,8 +285,9 @@ void loop_summary(const struct loop *loop, char *out, size_t size)
 {
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
-    snprintf(out, size, "%s%u/%u masters, %u locks, %u waiting", loop->draining ? "draining: " : "",
-             coordinator_voters(loop->coordinator), loop->conf->masters, stats.locks, stats.waiters);
+    snprintf(out, size, "%s%u/%u masters, %" PRIu64 " locks, %" PRIu64 " waiting",
+             loop->draining ? "draining: " : "", coordinator_voters(loop->coordinator), loop->conf->masters,
+             stats.locks, stats.waiters);
 }
 
 uint16_t loop_port(const struct loop *loop, unsigned listener)

@@ -1,5 +1,7 @@
 #include "daemon/loop/loop_log.h"
 
+#include <inttypes.h>
+
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "proto/shown.h"
@@ -136,7 +138,8 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
         log_info("quorum", "voting=%u/%u needed=%u", voters, view->conf->masters, needed);
     else
         log_error("no_quorum",
-                  "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock is granted until more "
+                  "voting=%u/%u needed=%u locks=%" PRIu64 " waiters=%" PRIu64
+                  " why=\"no lock is granted until more "
                   "masters vote (see their state); held locks go on while masters in quarantine answer\"",
                   voters, view->conf->masters, needed, stats.locks, stats.waiters);
     events_add(log->events, has_quorum ? TONE_GOOD : TONE_BAD, has_quorum ? "quorum" : "noquorum",

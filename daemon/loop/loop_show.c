@@ -238,75 +238,47 @@ static enum made daemon_row_of(const struct loop_view *view, uint64_t viewer, ui
 
 /* ---- one key=value a row ---- */
 
-struct figure {
-    const char *key;
-    uint64_t value;
-};
-
-static unsigned figures(const struct loop_view *view, struct figure *f)
+static void add_handshakes(const struct node *node, struct loop_stats *stats)
 {
-    struct coordinator_stats core;
-    struct conns_stats conns;
-    coordinator_stats(view->coordinator, &core);
-    conns_stats(view->conns, &conns);
+    uint64_t done, failed;
+    node_handshakes(node, &done, &failed);
+    stats->handshakes += done;
+    stats->handshakes_failed += failed;
+}
+
+void loop_figures(const struct loop_view *view, struct figures *figures)
+{
+    struct loop_stats *stats = &figures->loop;
     int64_t ahead_ms;
-    bool wall_known = coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &ahead_ms);
-    const struct figure all[] = {
-        {"uptime_ms", (uint64_t)(clock_boot_ms() - view->started_ms)},
-        {"masters", view->conf->masters},
-        {"masters_voting", coordinator_voters(view->coordinator)},
-        {"clients", conns_count(view->conns)},
-        {"clients_accepted", conns.clients_accepted},
-        {"clients_refused", conns.clients_refused},
-        {"tls_handshakes", conns.tls_handshakes},
-        {"tls_handshakes_failed", conns.tls_handshakes_failed},
-        {"lines", conns.lines},
-        {"lines_refused", conns.lines_refused},
-        {"held_back", conns.held_back},
-        {"auth_failed", conns.auth_failed},
-        {"denied", conns.denied},
-        {"locks", core.locks},
-        {"waiters", core.waiters},
-        {"names", core.names},
-        {"rounds_under_way", core.rounds_under_way},
-        {"releases_under_way", core.releases_under_way},
-        {"grants", core.grants},
-        {"refused_busy", core.refused_busy},
-        {"refused_timeout", core.refused_timeout},
-        {"refused_noquorum", core.refused_noquorum},
-        {"refused_limit", core.refused_limit},
-        {"releases", core.releases},
-        {"extends", core.extends},
-        {"checks", core.checks},
-        {"resumes", core.resumes},
-        {"resumed", core.resumed},
-        {"renewals", core.renewals},
-        {"renewals_failed", core.renewals_failed},
-        {"lost", core.lost},
-        {"rounds", core.rounds},
-        {"fence_raises", core.fence_raises},
-        {"attempts_undone", core.attempts_undone},
-        {"attempts_widened", core.attempts_widened},
-        {"undo_expired", core.undo_expired},
-        {"slept", core.slept},
-        {"woken", core.woken},
-        {"handed_on", core.handed_on},
-        {"behind_ms", core.behind_ms},
-        {"wall_ahead_ms", wall_known && ahead_ms > 0 ? (uint64_t)ahead_ms : 0},
-        {"wall_late_ms", wall_known && ahead_ms < 0 ? (uint64_t)-ahead_ms : 0},
+    if (!coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &ahead_ms))
+        ahead_ms = 0;
+    *figures = (struct figures){
+        .loop.uptime_ms = (uint64_t)(clock_boot_ms() - view->started_ms),
+        .loop.masters = view->conf->masters,
+        .loop.masters_voting = coordinator_voters(view->coordinator),
+        .loop.wall_ahead_ms = ahead_ms > 0 ? (uint64_t)ahead_ms : 0,
+        .loop.wall_late_ms = ahead_ms < 0 ? (uint64_t)-ahead_ms : 0,
+        .loop.tls_files_refused = view->tls->failed,
     };
-    memcpy(f, all, sizeof all);
-    return sizeof all / sizeof all[0];
+    for (unsigned i = 0; i < view->conf->masters; i++) {
+        add_handshakes(view->nodes[i], stats);
+        add_handshakes(view->subscribers[i], stats);
+    }
+    conns_stats(view->conns, &figures->conns);
+    coordinator_stats(view->coordinator, &figures->core);
 }
 
 static enum made stats_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
     (void)viewer;
-    struct figure f[64];
-    if (state[0] >= figures(view, f))
+    struct figures figures;
+    loop_figures(view, &figures);
+    while (state[0] < FIGURES_COUNT && !figures_table[state[0]].shown)
+        state[0]++;
+    if (state[0] == FIGURES_COUNT)
         return MADE_NONE;
-    line_row_unsigned(row, f[state[0]].key, f[state[0]].value);
-    state[0]++;
+    const struct figure *figure = &figures_table[state[0]++];
+    line_row_unsigned(row, figure->name, figures_value(&figures, figure));
     return MADE_ROW;
 }
 

@@ -30,6 +30,9 @@ struct loop_view {
 size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
                      uint64_t state[8], char *out);
 
+/* Fills in the figures, but for those of HTTP, which are 0. */
+void loop_figures(const struct loop_view *view, struct figures *figures);
+
 const char *loop_state_name(enum master_state state);
 const char *loop_why_name(enum master_why why);    /* "" for WHY_NONE */
 const char *loop_lacking_name(enum lacking lacks); /* "" for LACKING_NOTHING */

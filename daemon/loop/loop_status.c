@@ -113,27 +113,12 @@ static void fill_waits(const struct loop_view *view, struct snapshot *s)
 static void fill_figures(const struct loop_view *view, struct snapshot *s)
 {
     const struct conf *conf = view->conf;
-    struct coordinator_stats stats;
-    coordinator_stats(view->coordinator, &stats);
-    for (unsigned hold = HOLD_SESSION; hold <= HOLD_LEASE; hold++) {
-        s->locks[hold] = stats.holds[hold];
-        s->readers[hold] = stats.readers[hold];
-    }
-    s->waiters = stats.waiters;
-    s->names = stats.names;
-    s->clients = conns_count(view->conns);
-    s->renewals = stats.renewals_done;
-    s->renewals_failed = stats.renewals_failed;
-    s->fence_raises = stats.fence_raises;
-    s->undo_expired = stats.undo_expired;
-    s->behind_ms = stats.behind_ms;
+    const struct figures *f = &s->figures;
+    loop_figures(view, &s->figures);
     s->wall_known = coordinator_wall_ahead(view->coordinator, clock_boot_ms(), &s->wall_ahead_ms);
-    s->slept = stats.slept;
-    s->woken = stats.woken;
-    s->handed_on = stats.handed_on;
-    s->limits[0] = (struct snapshot_limit){"max_clients", s->clients, (uint64_t)conf->max_clients};
-    s->limits[1] = (struct snapshot_limit){"max_locks", stats.locks, (uint64_t)conf->max_locks};
-    s->limits[2] = (struct snapshot_limit){"max_waiters", stats.waiters, (uint64_t)conf->max_waiters};
+    s->limits[0] = (struct snapshot_limit){"max_clients", f->conns.clients, (uint64_t)conf->max_clients};
+    s->limits[1] = (struct snapshot_limit){"max_locks", f->core.locks, (uint64_t)conf->max_locks};
+    s->limits[2] = (struct snapshot_limit){"max_waiters", f->core.waiters, (uint64_t)conf->max_waiters};
 }
 
 static int64_t first_end_s(struct wire_context *const *contexts, unsigned count)
@@ -146,26 +131,8 @@ static int64_t first_end_s(struct wire_context *const *contexts, unsigned count)
     return first_s;
 }
 
-static void add_handshakes(const struct node *node, struct snapshot *s)
+static void fill_ends(const struct loop_view *view, struct snapshot *s)
 {
-    uint64_t done, failed;
-    node_handshakes(node, &done, &failed);
-    s->node_handshakes += done;
-    s->node_handshakes_failed += failed;
-}
-
-static void fill_safety(const struct loop_view *view, struct snapshot *s)
-{
-    struct conns_stats conns;
-    conns_stats(view->conns, &conns);
-    s->auth_failed = conns.auth_failed;
-    s->handshakes = conns.tls_handshakes;
-    s->handshakes_failed = conns.tls_handshakes_failed;
-    for (unsigned i = 0; i < view->conf->masters; i++) {
-        add_handshakes(view->nodes[i], s);
-        add_handshakes(view->subscribers[i], s);
-    }
-    s->tls_files_refused = view->tls->failed;
     s->cert_end_s[CERT_CLIENTS] = first_end_s(view->tls->listen, view->conf->listeners);
     s->cert_end_s[CERT_HTTP] = first_end_s(view->tls->http, view->conf->http_listeners);
     s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, view->conf->masters);
@@ -183,7 +150,7 @@ void loop_status_snapshot(const struct loop_view *view, const struct loop_status
     fill_masters(view, s);
     fill_daemons(view, s);
     fill_figures(view, s);
-    fill_safety(view, s);
+    fill_ends(view, s);
     fill_locks(view, s);
     fill_waits(view, s);
     memcpy(s->lost, status->lost, sizeof s->lost);

@@ -1,5 +1,6 @@
 /* The second phase: all faults are over, so each client must get each name that it asks for, and in
  * the end nothing may be left: invariants 5, 6 and 11. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -54,9 +55,11 @@ static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
     coordinator_check(d->core);
     coordinator_stats(d->core, &s);
     if (s.locks + s.waiters + s.sessions + s.names + s.rounds_under_way + s.releases_under_way != 0)
-        violation(
-            w, 11, "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
-            d->index, s.locks, s.waiters, s.sessions, s.names, s.rounds_under_way, s.releases_under_way);
+        violation(w, 11,
+                  "d%u: all is quiet, but locks=%" PRIu64 " waiters=%" PRIu64 " sessions=%" PRIu64
+                  " names=%" PRIu64 " rounds=%" PRIu64 " undo=%" PRIu64,
+                  d->index, s.locks, s.waiters, s.sessions, s.names, s.rounds_under_way,
+                  s.releases_under_way);
     /* Now only probes are sent, so the next deadline is at most a second away. */
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t left_ms = coordinator_deadline(d->core) - now_ms;

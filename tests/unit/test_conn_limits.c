@@ -254,7 +254,7 @@ START_TEST(max_clients_is_told)
     conns_stats(w.conns, &stats);
     ck_assert_uint_eq(stats.clients_accepted, 3);
     ck_assert_uint_eq(stats.clients_refused, 1);
-    ck_assert_uint_eq(stats.closed, 1);
+    ck_assert_uint_eq(stats.clients, 2);
     ck_assert_uint_eq(stats.lines, 1);
     close(a);
     close(b);
