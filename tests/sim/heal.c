@@ -94,9 +94,9 @@ void oracle_quiet(struct sim_world *w)
     for (unsigned i = 0; i < w->masters; i++) {
         const struct sim_master *m = &w->master[i];
         for (unsigned name = 0; name < w->keys; name++) {
-            if (store_has(&m->store, clock_ms(&m->clock, w->now_us), name) && !m->set_far)
+            if (store_there(master_key(m, name), clock_ms(&m->clock, w->now_us)) && !m->set_far)
                 violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i,
-                          store_tok(&m->store, clock_ms(&m->clock, w->now_us), name, 0), name);
+                          store_tok(master_key(m, name), clock_ms(&m->clock, w->now_us), 0), name);
         }
     }
 }

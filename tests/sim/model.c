@@ -98,9 +98,9 @@ void model_ids(struct store_command *command)
     command->to_maker = command->self = store_id(&token);
 }
 
-unsigned model_publish(void *arg, uint32_t id, char what, unsigned name)
+unsigned model_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot)
 {
-    (void)arg, (void)what, (void)name;
+    (void)arg, (void)what, (void)name, (void)slot;
     return id == UINT32_C(0x01010101) || id == UINT32_C(0x02020202);
 }
 
@@ -120,6 +120,31 @@ void model_listen(void)
     }
 }
 
+static void name_write(struct name *name, const struct store_command *what)
+{
+    char *text = name->text;
+    FOR_NAMES(n, what->name)
+    {
+        if (text != name->text)
+            *text++ = ',';
+        *text++ = 'n';
+        *text++ = (char)('0' + n);
+    }
+    name->len = (size_t)(text - name->text) & 0x7ff;
+    name->more = name->len / 3u & 0xf;
+    struct name base = *name;
+    if (what->slot != 0)
+        slot_name(name, &base, what->slot - 1);
+}
+
+void model_buckets(struct store_command *command)
+{
+    struct name name = {.len = 0};
+    name_write(&name, command);
+    if (command->name & SIM_LIST)
+        command->bucket = quorum_buckets(&name, command->buckets);
+}
+
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
 {
     bool list = (what->name & SIM_LIST) != 0;
@@ -133,21 +158,8 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .most_ms = what->most_ms,
                               .stays = what->stays,
                               .shared = what->shared};
-    char *text = command.name.text;
-    FOR_NAMES(n, what->name)
-    {
-        if (text != command.name.text)
-            *text++ = ',';
-        *text++ = 'n';
-        *text++ = (char)('0' + key_base(n));
-    }
-    command.name.len = (size_t)(text - command.name.text) & 0x7ff;
-    command.name.more = command.name.len / 3u & 0xf;
-    if (list)
-        command.bucket = quorum_buckets(&command.name, command.buckets);
-    struct name base = command.name;
-    if (!list && what->name >= SIM_NAMES)
-        slot_name(&command.name, &base, (what->name - SIM_NAMES) % SIM_SLOTS);
+    memcpy(command.buckets, what->buckets, sizeof command.buckets);
+    name_write(&command.name, what);
     token_fill(&command.token, what->tok);
     command.has_other = what->other != 0;
     token_fill(&command.other, what->other);

@@ -39,9 +39,11 @@ void scripts_load(void);
 void model_listen(void);
 /* The PUBLISH of the model: what model_listen() hears on the server. */
 bool model_made(uint32_t tok); /* for store_made */
-unsigned model_publish(void *arg, uint32_t id, char what, unsigned name);
+unsigned model_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 /* Fills in the daemons that made the tokens of a command. */
 void model_ids(struct store_command *command);
+/* Fills in the buckets of a command for a list. */
+void model_buckets(struct store_command *command);
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote);
 void must_be_same(const struct store_command *command, const struct vote *real, const struct vote *modelled,
                   int64_t off_ms, const char *where);

@@ -159,7 +159,7 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
     bool kept = true;
     FOR_NAMES(name, t->name)
     {
-        const struct store_key *key = &m->store.key[name];
+        const struct store_key *key = master_key(m, name);
         int64_t kept_ms = 0;
         if (t->shared && key->there && key->readers > 0)
             kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);

@@ -29,7 +29,7 @@ void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const stru
         return;
     FOR_NAMES(n, msg->name)
     {
-        int64_t left_ms = store_keeps_ms(&m->store, now_ms, n, msg->tok) - now_ms;
+        int64_t left_ms = store_keeps_ms(master_key(m, n), now_ms, msg->tok) - now_ms;
         if (left_ms > most_ms(w))
             violation(w, 7, "an extend of T%u leaves its key of n%u on m%u for %lld ms", msg->tok, n,
                       m->index, (long long)left_ms);

@@ -69,7 +69,7 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
         return; /* the heal's instant was right by clocks that were wrong: the key may stay a little longer */
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     int64_t ends_us =
-        clock_when(&m->clock, store_keeps_ms(&m->store, now_ms, first_name(msg->name), msg->tok) * 1000);
+        clock_when(&m->clock, store_keeps_ms(master_key(m, first_name(msg->name)), now_ms, msg->tok) * 1000);
     int64_t held_us = held_until_us(w, d, t);
     /* The daemon's clock and the master's may go apart until the lock's deadline. */
     int64_t apart_us = (held_us - w->now_us) / 1000000 * 2 * w->plan->param[P_PPM];

@@ -204,7 +204,7 @@ static uint32_t deleted_of(const struct sim_world *w, const struct sim_master *m
     uint32_t found = msg->tok;
     FOR_NAMES(n, msg->name)
     {
-        bool left = store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, before[n]) != 0;
+        bool left = store_keeps_ms(master_key(m, n), clock_ms(&m->clock, w->now_us), before[n]) != 0;
         if (before[n] != 0 && !left && before[n] != msg->tok)
             found = before[n];
     }
@@ -264,13 +264,13 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
         d->node[m->index].settled_number = conn->number;
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     for (unsigned name = 0; name < w->keys; name++) {
-        const struct store_key *key = &m->store.key[name];
-        if (!store_has(&m->store, now_ms, name))
+        const struct store_key *key = master_key(m, name);
+        if (!store_there(key, now_ms))
             continue;
         if (key->readers == 0)
             tok_settled(w, m, d, msg, key->tok, name);
         for (unsigned i = 0; i < key->readers; i++)
-            if (store_keeps_ms(&m->store, now_ms, name, key->reader[i].tok) != 0)
+            if (store_keeps_ms(key, now_ms, key->reader[i].tok) != 0)
                 tok_settled(w, m, d, msg, key->reader[i].tok, name);
     }
 }
@@ -284,7 +284,7 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
     const struct sim_tok *t = &w->oracle.tok[msg->tok];
     bool left = false;
     FOR_NAMES(n, t->name)
-    left |= store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, msg->tok) != 0;
+    left |= store_keeps_ms(master_key(m, n), clock_ms(&m->clock, w->now_us), msg->tok) != 0;
     if (left && !t->broken && !(t->blocked & oracle_bit(m->index)))
         violation(w, 7,
                   "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",

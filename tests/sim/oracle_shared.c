@@ -8,14 +8,14 @@
 static int64_t name_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms,
                             uint32_t tok, unsigned name)
 {
-    const struct store_key *key = &m->store.key[name];
+    const struct store_key *key = master_key(m, name);
     int64_t kept_ms = 0;
-    if (!store_has(&m->store, now_ms, name))
+    if (!store_there(key, now_ms))
         return 0;
     if (key->readers == 0)
         return oracle_keeps(w, key->tok, tok) ? key->expires_ms : 0;
     for (unsigned i = 0; i < key->readers; i++) {
-        int64_t ends_ms = store_keeps_ms(&m->store, now_ms, name, key->reader[i].tok);
+        int64_t ends_ms = store_keeps_ms(key, now_ms, key->reader[i].tok);
         if (ends_ms > kept_ms && oracle_keeps(w, key->reader[i].tok, tok))
             kept_ms = ends_ms;
     }
@@ -38,7 +38,7 @@ void oracle_ran_readers(struct sim_world *w, const struct sim_master *m, const s
                         unsigned readers)
 {
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    const struct store_key *key = &m->store.key[msg->name], *before = &w->oracle.key_before;
+    const struct store_key *key = master_key(m, msg->name), *before = &w->oracle.key_before;
     bool was_there = before->there && now_ms <= before->expires_ms;
     for (unsigned i = 0; was_there && i < readers; i++) {
         const struct store_reader *reader = &before->reader[i];
@@ -46,7 +46,7 @@ void oracle_ran_readers(struct sim_world *w, const struct sim_master *m, const s
             continue;
         if (msg->verb == COMMAND_CUT)
             continue; /* see oracle_cut.c */
-        if (store_keeps_ms(&m->store, now_ms, msg->name, reader->tok) < reader->ends_ms)
+        if (store_keeps_ms(key, now_ms, reader->tok) < reader->ends_ms)
             violation(w, 8, "a command for T%u ends T%u's time as a reader of n%u on m%u", msg->tok,
                       reader->tok, msg->name, m->index);
     }

@@ -3,7 +3,6 @@
 
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/store_readers.h"
 
 /* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
  * that a client may wait. In 36 simulated hours no client waited for more than five. */
@@ -60,7 +59,7 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
  * command was about. */
 static int64_t ends_by_itself_us(const struct sim_world *w, const struct sim_master *m, unsigned name)
 {
-    const struct store_key *key = &m->store.key[name];
+    const struct store_key *key = master_key(m, name);
     bool there = store_there(key, clock_ms(&m->clock, w->now_us));
     if (there && key->expires_ms > INT64_MAX / 2000)
         return INT64_MAX; /* never */
@@ -171,7 +170,7 @@ static bool is_free(struct sim_world *w, unsigned name)
 {
     bool keys = false;
     for (unsigned i = 0; i < w->masters; i++)
-        keys |= store_has(&w->master[i].store, clock_ms(&w->master[i].clock, w->now_us), name);
+        keys |= store_there(master_key(&w->master[i], name), clock_ms(&w->master[i].clock, w->now_us));
     return !keys && !oracle_held(w, name);
 }
 

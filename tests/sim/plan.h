@@ -13,13 +13,13 @@
 #define MUTANTS /* the simulator always has the planted bugs */
 #endif
 #include "daemon/coordinator/mutant.h"
+#include "tests/sim/names.h"
 
 enum {
     SIM_MASTERS = 7,
     SIM_DAEMONS = 10,
     SIM_CLIENTS = 40,
-    SIM_NAMES = 16,                                 /* as many as a list may have */
-    SIM_SLOTTED = 6,                                /* the first of them, which may have slots ... */
+    SIM_SLOTTED = 6,                                /* the first of the names, which may have slots ... */
     SIM_SLOTS = 4,                                  /* ... so many each */
     SIM_KEYS = SIM_NAMES + SIM_SLOTTED * SIM_SLOTS, /* the names, and behind them the slots */
     PLAN_FAULTS = 2048,
@@ -28,26 +28,25 @@ enum {
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
-/* A name is its index, or the set of several names that are locked as one: SIM_LIST and a bit for each index. The
- * index of a slot is below SIM_LIST, too. */
-enum { SIM_LIST = 1 << SIM_NAMES };
 _Static_assert((int)SIM_KEYS <= (int)SIM_LIST && (int)SIM_KEYS <= 64, "an index is no set, and has a bit");
 
-static inline uint64_t names_of(unsigned name)
+/* A slot's own name has an index behind those of the names, below SIM_LIST. */
+static inline unsigned key_of_slot(unsigned name, unsigned slot)
 {
-    return name & SIM_LIST ? name & (SIM_LIST - 1) : UINT64_C(1) << name;
+    return SIM_NAMES + name * SIM_SLOTS + slot;
 }
 
-static inline unsigned first_name(unsigned name)
+/* Which slot it is, from 1; 0: it is a name, or a list. */
+static inline unsigned key_slot(unsigned key)
 {
-    return name & SIM_LIST ? (unsigned)__builtin_ctz(name) : name;
+    return key < SIM_NAMES || key & SIM_LIST ? 0 : 1 + (key - SIM_NAMES) % SIM_SLOTS;
 }
 
-/* Each n of the names in turn; left: a variable of the loop's own. */
-#define FOR_NAMES(n, name)                                                                        \
-    for (unsigned n##_left = (name)&SIM_LIST ? (name) & (SIM_LIST - 1) : 1, n = first_name(name); \
-         n##_left != 0;                                                                           \
-         n##_left &= n##_left - 1, n = n##_left != 0 ? (unsigned)__builtin_ctz(n##_left) : SIM_KEYS)
+/* The name of the slot; a name, or a list, itself. */
+static inline unsigned key_base(unsigned key)
+{
+    return key_slot(key) == 0 ? key : (key - SIM_NAMES) / SIM_SLOTS;
+}
 
 /* Each section is a table of named numbers, so that one reader and one writer serve all of them.
  * clang-format 14 lays out such lists differently each time. */

@@ -26,7 +26,7 @@ void rights_deny(struct sim_world *w, struct sim_client *c, enum denied what)
     } else if (what == DENIED_LOCK && c->state == CLIENT_HOLDING &&
                w->oracle.tok[c->tok].session == session) {
         unsigned name = w->oracle.tok[c->tok].name;
-        client_words_of(w, &event.what, VERB_LOCK, name & SIM_LIST ? name : key_base(name), c->tok);
+        client_words_of(w, &event.what, VERB_LOCK, key_base(name), c->tok);
     } else {
         return;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/sim/sim.h"
+#include "tests/sim/store_mutant.h"
 
 static struct sim_world *running; /* for the handler of SIGABRT */
 

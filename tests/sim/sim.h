@@ -418,6 +418,8 @@ void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_
 void master_save(struct sim_world *w, struct sim_master *m);
 /* Restores what the master saved so many seconds ago; nothing, if it did not save then. */
 void master_restore(struct sim_master *m, unsigned back);
+/* The key of a name or a slot by its index, there or not. */
+const struct store_key *master_key(const struct sim_master *m, unsigned name);
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);
 void master_forgets(struct sim_world *w, struct sim_master *m,
                     bool by_clock); /* loses keys though no run_id shows it */
@@ -478,7 +480,8 @@ void ear_receive(struct sim_world *w, const struct sim_msg *msg);
 void ear_reset(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void ear_ping(struct sim_world *w, uint32_t index);
 void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t conn);
-unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name); /* arg: struct ear_master */
+/* arg: struct ear_master */
+unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 /* Of a master by its number in the world. */
 void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned master, struct master_row *row);
 uint32_t daemon_id(const struct sim_daemon *d);

@@ -5,7 +5,6 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/store_queue.h"
-#include "tests/sim/store_readers.h"
 
 /* The daemon whose key it is; 0: there is none, or of readers of several. */
 static uint32_t break_maker(const struct store_key *key, int64_t now_ms)
@@ -25,11 +24,11 @@ static uint32_t break_holder(const struct sim_world *w, unsigned name)
 {
     for (unsigned i = 0; i < w->masters; i++) {
         int64_t now_ms = clock_ms(&w->master[i].clock, w->now_us);
-        uint32_t maker = break_maker(&w->master[i].store.key[name], now_ms);
+        uint32_t maker = break_maker(master_key(&w->master[i], name), now_ms);
         unsigned have = 0;
         for (unsigned k = 0; maker != 0 && k < w->masters; k++) {
             const struct sim_master *m = &w->master[k];
-            have += break_maker(&m->store.key[name], clock_ms(&m->clock, w->now_us)) == maker;
+            have += break_maker(master_key(m, name), clock_ms(&m->clock, w->now_us)) == maker;
         }
         if (have >= w->masters / 2 + 1)
             return maker;
@@ -39,8 +38,10 @@ static uint32_t break_holder(const struct sim_world *w, unsigned name)
 
 static void break_key(struct sim_world *w, struct sim_master *m, unsigned name, uint32_t maker)
 {
-    struct store_key *key = &m->store.key[name];
-    struct store_command command = {.verb = COMMAND_RELEASE, .name = name, .self = UINT32_MAX};
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    struct store_key *key = store_place(&m->store, now_ms, key_base(name), key_slot(name));
+    struct store_command command = {
+        .verb = COMMAND_RELEASE, .name = key_base(name), .slot = key_slot(name), .self = UINT32_MAX};
     struct ear_master ear = {w, m};
     struct publisher to = {ear_publish, &ear};
     struct vote vote = {.kind = VOTE_NO};
@@ -50,8 +51,8 @@ static void break_key(struct sim_world *w, struct sim_master *m, unsigned name, 
         oracle_breaks(w, key->reader[i].tok, name);
     key->there = false;
     key->readers = 0;
-    queue_letter(&command, &to, maker, name);
-    queue_released(&m->store, clock_ms(&m->clock, w->now_us), &command, &to, &vote);
+    queue_letter(&command, &to, maker);
+    queue_released(&m->store, now_ms, &command, &to, &vote);
 }
 
 void break_lock(struct sim_world *w, unsigned name)
@@ -59,7 +60,7 @@ void break_lock(struct sim_world *w, unsigned name)
     uint32_t maker = break_holder(w, name);
     for (unsigned i = 0; maker != 0 && i < w->masters; i++) {
         struct sim_master *m = &w->master[i];
-        if (break_maker(&m->store.key[name], clock_ms(&m->clock, w->now_us)) == maker)
+        if (break_maker(master_key(m, name), clock_ms(&m->clock, w->now_us)) == maker)
             break_key(w, m, name, maker);
     }
     if (maker != 0)

@@ -34,12 +34,12 @@ static void ear_event(struct sim_world *w, struct sim_daemon *d, unsigned master
                       unsigned name)
 {
     struct coordinator_event event = {.kind = kind, .master = master};
-    unsigned base = key_base(name), slot = name != base ? name - key_of_slot(base, 0) : 0;
+    unsigned base = key_base(name), slot = key_slot(name);
     event.what.name.len = 2;
     event.what.name.text[0] = 'n';
     event.what.name.text[1] = (char)('0' + base);
-    if (name != base)
-        slot_name(&event.what.name, &(struct name){.len = 2, .text = {'n', (char)('0' + base)}}, slot);
+    if (slot != 0)
+        slot_name(&event.what.name, &(struct name){.len = 2, .text = {'n', (char)('0' + base)}}, slot - 1);
     trace_add(w, TRACE_EAR, d->index, master, kind, name, 0, 0, 0);
     daemon_step(w, d, &event);
 }
@@ -129,8 +129,9 @@ void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t index)
         m->ear[m->ears++] = index;
 }
 
-unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name)
+unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot)
 {
+    unsigned at_name = slot != 0 ? key_of_slot(name, slot - 1) : name;
     const struct ear_master *at = arg;
     unsigned heard = 0;
     for (unsigned i = 0; i < at->master->ears; i++) {
@@ -138,7 +139,7 @@ unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name)
         const struct sim_conn *conn = &at->world->conn[index];
         if (!conn->open_master || conn->id != id)
             continue;
-        struct sim_msg message = {.kind = MSG_HEARD, .verb = (uint8_t)what, .name = name};
+        struct sim_msg message = {.kind = MSG_HEARD, .verb = (uint8_t)what, .name = at_name};
         link_send(at->world, index, DOWN, &message);
         heard++;
     }

@@ -104,8 +104,9 @@ void forge_letter(struct sim_world *w, uint32_t index)
     const int64_t *fault = w->plan->fault[index].field;
     const struct sim_master *m = &w->master[(unsigned)fault[F_TARGET] % w->masters];
     struct ear_master at = {w, m};
+    unsigned key = (unsigned)fault[F_ARG] % w->keys;
     for (unsigned i = 0; i < w->daemons && m->running; i++)
-        ear_publish(&at, daemon_id(&w->daemon[i]), 'g', (unsigned)fault[F_ARG] % w->keys);
+        ear_publish(&at, daemon_id(&w->daemon[i]), 'g', key_base(key), key_slot(key));
     if (w->now_us + FORGED_US < fault[F_AT] + fault[F_FOR])
         queue_push(w, w->now_us + FORGED_US, ITEM_FORGE, 0, index, 0);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/base/quorum.h"
 #include "tests/sim/sim.h"
 
 static const int64_t LONG_AGO_US = INT64_C(1000000000);
@@ -43,6 +44,11 @@ void master_forgets(struct sim_world *w, struct sim_master *m, bool by_clock)
     queue_push(w, w->now_us + ORACLE_NOTICE_US, ITEM_NOTICED, m->index, m->losses, 0);
 }
 
+const struct store_key *master_key(const struct sim_master *m, unsigned name)
+{
+    return store_key(&m->store, key_base(name), key_slot(name));
+}
+
 void master_save(struct sim_world *w, struct sim_master *m)
 {
     (void)w;
@@ -56,7 +62,7 @@ void master_restore(struct sim_master *m, unsigned back)
     if (there)
         store_copy(&m->store, &m->saved[(m->saves - 1 - back) % SNAPSHOTS]);
     else
-        memset(&m->store, 0, sizeof(m->store));
+        store_clear(&m->store);
     m->restored = m->restored || there;
 }
 
@@ -209,13 +215,25 @@ static bool is_counted_on(unsigned verb, const struct vote *vote)
     }
 }
 
+/* Of each name of the list. */
+static void buckets_of(struct store_command *command)
+{
+    command->bucket = 0;
+    FOR_NAMES(n, command->name)
+    {
+        const struct name text = {.len = 2, .text = {'n', (char)('0' + n)}};
+        command->buckets[command->bucket++] = quorum_bucket(&text);
+    }
+}
+
 /* SET and the other commands of the store. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
 {
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     struct store_command command = {.verb = msg->verb,
-                                    .name = msg->name,
+                                    .name = key_base(msg->name),
+                                    .slot = key_slot(msg->name),
                                     .tok = msg->tok,
                                     .maker = store_id(&w->oracle.tok[msg->tok].token),
                                     .to = msg->to,
@@ -231,6 +249,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
+    if (msg->name & SIM_LIST && (msg->verb == COMMAND_ZADD || msg->verb == COMMAND_ZSCORE))
+        buckets_of(&command);
     if (is_script(msg->verb, msg->name) && !m->scripts)
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
@@ -278,8 +298,8 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     uint32_t before[SIM_KEYS] = {0};
     uint32_t reader = msg->verb == COMMAND_DOWN ? msg->to : msg->tok;
-    FOR_NAMES(n, msg->name) before[n] = store_tok(&m->store, now_ms, n, reader);
-    const struct store_key *key = &m->store.key[first_name(msg->name)];
+    FOR_NAMES(n, msg->name) before[n] = store_tok(master_key(m, n), now_ms, reader);
+    const struct store_key *key = master_key(m, first_name(msg->name));
     unsigned readers = key->readers;
     if (readers > 0)
         w->oracle.key_before = *key;

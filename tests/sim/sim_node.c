@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/sim/sim.h"
+#include "tests/sim/store_mutant.h"
 
 enum { DIAL_TIMEOUT_US = 1000000, BACKOFF_US = 50000, BACKOFF_MOST_US = 1000000 };
 

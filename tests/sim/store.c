@@ -5,25 +5,85 @@
 #include <string.h>
 
 #include "tests/group_model.h"
+#include "tests/sim/store_mutant.h"
 #include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
 
 enum mutant store_mutant = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
 
-unsigned key_of_slot(unsigned name, unsigned slot)
+/* ---- keys ---- */
+
+/* slot_keys: it has none. */
+static unsigned slot_at(const struct store *s, unsigned name, unsigned slot)
 {
-    return SIM_NAMES + name * SIM_SLOTS + slot;
+    unsigned at = 0;
+    while (at < s->slot_keys && (s->slot[at].name != name || s->slot[at].slot != slot))
+        at++;
+    return at;
 }
 
-unsigned key_base(unsigned key)
+const struct store_key *store_key(const struct store *s, unsigned name, unsigned slot)
 {
-    return key < SIM_NAMES ? key : (key - SIM_NAMES) / SIM_SLOTS;
+    static const struct store_key none;
+    if (slot == 0)
+        return &s->key[name];
+    unsigned at = slot_at(s, name, slot);
+    return at < s->slot_keys ? &s->slot[at].key : &none;
 }
 
-bool store_has(const struct store *s, int64_t now_ms, unsigned name)
+/* Of most keys nobody reads, so that there is little to clear and to copy. */
+static void key_clear(struct store_key *key)
 {
-    return store_there(&s->key[name], now_ms);
+    memset(key, 0, offsetof(struct store_key, reader));
+}
+
+static void key_copy(struct store_key *to, const struct store_key *from)
+{
+    memcpy(to, from, offsetof(struct store_key, reader) + from->readers * sizeof from->reader[0]);
+}
+
+struct store_key *store_place(struct store *s, int64_t now_ms, unsigned name, unsigned slot)
+{
+    if (slot == 0)
+        return &s->key[name];
+    unsigned at = slot_at(s, name, slot);
+    if (at < s->slot_keys)
+        return &s->slot[at].key;
+    if (s->slot_keys < STORE_SLOTS)
+        s->slot_keys++;
+    else
+        for (at = 0; at < STORE_SLOTS && store_there(&s->slot[at].key, now_ms);)
+            at++;
+    if (at == STORE_SLOTS)
+        return NULL;
+    s->slot[at].name = name;
+    s->slot[at].slot = slot;
+    key_clear(&s->slot[at].key);
+    return &s->slot[at].key;
+}
+
+void store_clear(struct store *s)
+{
+    size_t rest = offsetof(struct store, queue);
+    for (unsigned i = 0; i < SIM_NAMES; i++)
+        key_clear(&s->key[i]);
+    s->slot_keys = 0;
+    memset((char *)s + rest, 0, sizeof *s - rest);
+}
+
+void store_copy(struct store *to, const struct store *from)
+{
+    size_t rest = offsetof(struct store, queue);
+    for (unsigned i = 0; i < SIM_NAMES; i++)
+        key_copy(&to->key[i], &from->key[i]);
+    to->slot_keys = from->slot_keys;
+    for (unsigned i = 0; i < from->slot_keys; i++) {
+        to->slot[i].name = from->slot[i].name;
+        to->slot[i].slot = from->slot[i].slot;
+        key_copy(&to->slot[i].key, &from->slot[i].key);
+    }
+    memcpy((char *)to + rest, (const char *)from + rest, sizeof *from - rest);
 }
 
 /* The token, or the other one of a lease that settles. */
@@ -54,36 +114,41 @@ uint32_t store_id(const struct token *token)
 
 /* ---- <prefix>,fences ---- */
 
-static unsigned store_bucket(struct store *s, uint32_t bucket)
+/* NULL: it has none, and there is no room for more. */
+static uint64_t *score_of(struct store *s, uint32_t bucket)
 {
     for (unsigned i = 0; i < s->buckets; i++) {
         if (s->bucket[i] == bucket)
-            return i;
+            return &s->score[i];
     }
-    assert(s->buckets < STORE_BUCKETS);
+    if (s->buckets == STORE_BUCKETS)
+        return NULL;
     s->bucket[s->buckets] = bucket;
     s->score[s->buckets] = 0;
-    return s->buckets++;
+    return &s->score[s->buckets++];
 }
 
-bool store_higher(struct store *s, uint32_t bucket, uint64_t score)
+enum vote_kind store_raise(struct store *s, uint32_t bucket, uint64_t score)
 {
-    unsigned i = store_bucket(s, bucket);
-    if (s->score[i] != 0 && score <= s->score[i])
-        return false;
-    s->score[i] = score;
-    return true;
+    uint64_t *highest = score_of(s, bucket);
+    if (highest == NULL)
+        return VOTE_ERROR;
+    if (*highest != 0 && score <= *highest)
+        return VOTE_NO;
+    *highest = score;
+    return VOTE_YES;
 }
 
 uint64_t store_score(struct store *s, uint32_t bucket)
 {
-    return s->score[store_bucket(s, bucket)];
+    const uint64_t *highest = score_of(s, bucket);
+    return highest != NULL ? *highest : 0;
 }
 
 static void store_zadd(struct store *s, const struct store_command *command, struct vote *vote)
 {
-    if (store_higher(s, command->bucket, command->number))
-        vote->kind = VOTE_YES;
+    vote->kind = store_raise(s, command->bucket, command->number);
+    vote->error = ERROR_OOM;
 }
 
 /* ---- <prefix>,group ---- */
@@ -157,22 +222,21 @@ static void store_get(const struct store_key *key, int64_t now_ms, struct vote *
     vote->number = key->readers > 0 ? 0 : key->tok;
 }
 
-static void store_release(struct store *s, int64_t now_ms, const struct store_command *command,
-                          const struct publisher *to, struct vote *vote)
+static void store_release(struct store *s, struct store_key *key, int64_t now_ms,
+                          const struct store_command *command, const struct publisher *to, struct vote *vote)
 {
-    struct store_key *key = &s->key[command->name];
     if (readers_have(key, now_ms)) {
         readers_over(key, now_ms);
         if (!readers_leave(key, command->tok))
             return;
         vote->kind = VOTE_YES;
-        queue_letter(command, to, command->maker, command->name);
+        queue_letter(command, to, command->maker);
         if (key->there)
             return;
     } else if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
         return;
     else
-        queue_letter(command, to, key->maker, command->name);
+        queue_letter(command, to, key->maker);
     key->there = false;
     key->readers = 0;
     vote->kind = VOTE_YES;
@@ -222,8 +286,9 @@ static void store_cuts(struct store *s, int64_t now_ms, const struct store_comma
     vote->kind = VOTE_NUMBER;
     if (command->slots == 0)
         vote->number = store_cut(&s->key[command->name], now_ms, most_ms);
-    for (unsigned slot = 0; slot < command->slots; slot++)
-        vote->number += store_cut(&s->key[key_of_slot(command->name, slot)], now_ms, most_ms);
+    for (unsigned i = 0; i < s->slot_keys; i++)
+        if (s->slot[i].name == command->name && s->slot[i].slot <= command->slots)
+            vote->number += store_cut(&s->slot[i].key, now_ms, most_ms);
 }
 
 static void store_check(const struct store_key *key, int64_t now_ms, const struct store_command *command,
@@ -306,15 +371,28 @@ static void store_down(struct store_key *key, int64_t now_ms, const struct store
         key->expires_ms = INT64_MAX;
 }
 
-/* Of most keys nobody reads, so that there is little to copy. */
-void store_copy(struct store *to, const struct store *from)
+/* Commands for the key of a name, or of a slot. */
+static void run_key(struct store *s, int64_t now_ms, const struct store_command *command,
+                    const struct publisher *to, struct vote *vote)
 {
-    for (unsigned i = 0; i < SIM_KEYS; i++) {
-        const struct store_key *key = &from->key[i];
-        memcpy(&to->key[i], key, offsetof(struct store_key, reader) + key->readers * sizeof key->reader[0]);
+    struct store_key *key = store_place(s, now_ms, command->name, command->slot);
+    if (key == NULL) {
+        if (command->verb == COMMAND_SET || command->verb == COMMAND_HEAL)
+            *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OOM};
+        return;
     }
-    size_t rest = offsetof(struct store, queue);
-    memcpy((char *)to + rest, (const char *)from + rest, sizeof *from - rest);
+    switch (command->verb) {
+    case COMMAND_SET:
+    case COMMAND_HEAL: store_set(key, now_ms, command, vote); return;
+    case COMMAND_GET: store_get(key, now_ms, vote); return;
+    case COMMAND_RELEASE: store_release(s, key, now_ms, command, to, vote); return;
+    case COMMAND_EXTEND: store_extend(key, now_ms, command, vote); return;
+    case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
+    case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
+    case COMMAND_SETTLE: store_settle(key, now_ms, command, vote); return;
+    case COMMAND_DOWN: store_down(key, now_ms, command, vote); return;
+    default: assert(false && "not a command for the store");
+    }
 }
 
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
@@ -326,7 +404,6 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         store_run_list(s, now_ms, command, &to, vote);
         return;
     }
-    struct store_key *key = &s->key[command->name];
     switch (command->verb) {
     case COMMAND_TRY: vote->kind = VOTE_YES; return;
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
@@ -334,17 +411,12 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW: store_group_set(s, now_ms, command, vote); return;
-    case COMMAND_SET:
-    case COMMAND_HEAL: store_set(key, now_ms, command, vote); return;
-    case COMMAND_GET: store_get(key, now_ms, vote); return;
     case COMMAND_ZADD: store_zadd(s, command, vote); return;
     case COMMAND_ZSCORE:
         vote->kind = VOTE_NUMBER;
         vote->number = store_score(s, command->bucket);
         return;
-    case COMMAND_LETTER:
-        queue_letter(&(struct store_command){.self = UINT32_MAX}, &to, command->self, command->name);
-        return;
+    case COMMAND_LETTER: queue_say(&to, command->self, 'g', command); return;
     case COMMAND_DEQUEUE: queue_dequeue(s, now_ms, command, vote); return;
     case COMMAND_ENQUEUE: queue_enqueue(s, now_ms, command, &to, vote); return;
     case COMMAND_LOOK: queue_look(s, now_ms, command, &to, vote); return;
@@ -352,14 +424,8 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_ALONG: queue_along(s, now_ms, command, &to, vote); return;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
-    case COMMAND_RELEASE: store_release(s, now_ms, command, &to, vote); return;
-    case COMMAND_EXTEND: store_extend(key, now_ms, command, vote); return;
-    case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
-    case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
-    case COMMAND_SETTLE: store_settle(key, now_ms, command, vote); return;
-    case COMMAND_DOWN: store_down(key, now_ms, command, vote); return;
     case COMMAND_CUT: store_cuts(s, now_ms, command, vote); return;
-    default: assert(false && "not a command for the store");
+    default: run_key(s, now_ms, command, &to, vote);
     }
 }
 
@@ -367,9 +433,9 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
 
 static bool script_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
-    const struct store_key *key = &s->key[command->name];
+    const struct store_key *key = store_key(s, command->name, command->slot);
     if (readers_have(key, now_ms))
-        return readers_write(s, now_ms, command);
+        return readers_write(key, now_ms, command);
     bool settled = command->verb == COMMAND_SETTLE && key->list == 0 && key->tok == command->to;
     bool ours = is_ours(key, command) || settled;
     ours = ours && store_there(key, now_ms);

@@ -1,12 +1,13 @@
 /* The data of one Redis master, and the effect of its commands and our scripts on it: the model
- * that test_model.c compares with a real server. Times are the master's own, in ms. */
+ * that test_model.c compares with a real server. The simulator and the coordinator's fuzzer use it. Times are the
+ * master's own, in ms. */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
 
 #include "proto/command.h"
-#include "tests/sim/plan.h"
+#include "tests/sim/names.h"
 
-enum { STORE_BUCKETS = 64, STORE_QUEUE = 64, STORE_READERS = 256 };
+enum { STORE_BUCKETS = 128, STORE_QUEUE = 64, STORE_READERS = 256, STORE_SLOTS = 64 };
 
 struct store_reader {
     uint32_t tok, maker;
@@ -21,6 +22,12 @@ struct store_key {
     int64_t expires_ms; /* the key is gone when the clock shows more */
     unsigned readers;   /* above 0: a sorted set, and tok and maker say nothing */
     struct store_reader reader[STORE_READERS];
+};
+
+/* The key of a slot. */
+struct store_slot {
+    unsigned name, slot; /* slot: from 1 */
+    struct store_key key;
 };
 
 /* A writer's mark. */
@@ -46,7 +53,9 @@ struct store_group {
 };
 
 struct store {
-    struct store_key key[SIM_KEYS];
+    struct store_key key[SIM_NAMES];
+    unsigned slot_keys;
+    struct store_slot slot[STORE_SLOTS]; /* that had a key once: the first slot_keys */
     struct store_queue queue[SIM_NAMES];
     struct store_mark mark[SIM_NAMES];
     struct {
@@ -62,6 +71,7 @@ struct store {
 struct store_command {
     enum command_verb verb;
     unsigned name;         /* of several names: the commands are those for lists */
+    unsigned slot;         /* of that name, from 1; 0: the name itself */
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other, third; /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none */
@@ -71,29 +81,40 @@ struct store_command {
     uint16_t slots;        /* LOOK, CUT */
     bool stays;            /* RELEASE */
     bool shared;           /* ENQUEUE */
-    uint32_t bucket;
+    uint32_t bucket;       /* ZADD, ZSCORE; for a list: the number of buckets[] */
     uint64_t number;
+    uint32_t buckets[LIST_NAMES];
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
-/* PUBLISH to a daemon's channel: what is 'w', 'l' or 't'; returns how many hear it. */
-typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name);
+/* PUBLISH to a daemon's channel: what is 'w', 'l', 't' or 'g', slot as in a command; returns how many hear it. */
+typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 
 void store_copy(struct store *to, const struct store *from);
+/* FLUSHALL; also before the first use. Only what is in use is cleared, since a store is large. */
+void store_clear(struct store *s);
 
-/* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */
+/* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. Where the store has no room, the
+ * server's memory is full. */
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
                void *arg, struct vote *vote);
 /* Whether a server in that state answers with this error instead; a script is refused where it
  * writes. */
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error);
-bool store_has(const struct store *s, int64_t now_ms,
-               unsigned name); /* there is a key, and it has not run out */
-/* Until when the name's key keeps it for this token; 0: not at all. */
-int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
-/* The token of the name's key: of several readers', the given one if it is there. 0: no key. */
-uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
+/* The key of a name, or of one of its slots (from 1), there or not. */
+const struct store_key *store_key(const struct store *s, unsigned name, unsigned slot);
+/* The same, to be written; NULL: the slot has none, and there is no room for more. */
+struct store_key *store_place(struct store *s, int64_t now_ms, unsigned name, unsigned slot);
+/* There is a key, and it has not run out. */
+static inline bool store_there(const struct store_key *key, int64_t now_ms)
+{
+    return key->there && now_ms <= key->expires_ms;
+}
+/* Until when the key keeps its name for this token; 0: not at all. */
+int64_t store_keeps_ms(const struct store_key *key, int64_t now_ms, uint32_t tok);
+/* The token of the key: of several readers', the given one if it is there. 0: no key. */
+uint32_t store_tok(const struct store_key *key, int64_t now_ms, uint32_t tok);
 /* store_list.c: the same for a command for several names. */
 struct publisher;
 void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command,
@@ -102,16 +123,12 @@ bool store_list_writes(const struct store *s, int64_t now_ms, const struct store
                        bool *grows);
 /* store.c, for store_list.c */
 unsigned store_cut(struct store_key *key, int64_t now_ms, int64_t most_ms); /* returns how many were cut */
-bool store_higher(struct store *s, uint32_t bucket, uint64_t score);        /* ZADD GT CH of one bucket */
+/* ZADD GT CH of one bucket: YES, NO, or ERROR, since there is no room for more buckets. */
+enum vote_kind store_raise(struct store *s, uint32_t bucket, uint64_t score);
 uint64_t store_score(struct store *s, uint32_t bucket);
-/* A slot's own name has an index behind those of the names; key_base() is the index of its name. */
-unsigned key_of_slot(unsigned name, unsigned slot);
-unsigned key_base(unsigned key);
 /* The id as a number: numbers are in order as the texts in a real queue are. */
 uint32_t store_id(const struct token *token);
 /* Whether the tok's token was made by a daemon, and is no mark; NULL: all are. */
 extern bool (*store_made)(uint32_t tok);
-/* The planted bug that changes the scripts. */
-extern enum mutant store_mutant;
 
 #endif

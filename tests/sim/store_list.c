@@ -1,10 +1,10 @@
 /* The scripts for lists of names, as proto/lua/ has them. */
-#include "daemon/coordinator/base/quorum.h"
+#include "tests/sim/store_mutant.h"
 #include "tests/sim/store_queue.h"
 
 static bool is_there(const struct store *s, int64_t now_ms, unsigned name)
 {
-    return store_has(s, now_ms, name);
+    return store_there(&s->key[name], now_ms);
 }
 
 static bool is_ours(const struct store *s, int64_t now_ms, const struct store_command *command, unsigned name)
@@ -51,11 +51,12 @@ static void list_set(struct store *s, int64_t now_ms, const struct store_command
         if (is_there(s, now_ms, n))
             continue;
         set = true;
-        s->key[n] = (struct store_key){.there = true,
-                                       .tok = command->tok,
-                                       .maker = command->maker,
-                                       .list = command->name,
-                                       .expires_ms = (from_now ? now_ms : 0) + (int64_t)command->number};
+        s->key[n].there = true;
+        s->key[n].tok = command->tok;
+        s->key[n].maker = command->maker;
+        s->key[n].list = command->name;
+        s->key[n].expires_ms = (from_now ? now_ms : 0) + (int64_t)command->number;
+        s->key[n].readers = 0;
     }
     if (set)
         vote->kind = VOTE_YES;
@@ -74,7 +75,7 @@ static void list_release(struct store *s, int64_t now_ms, const struct store_com
             return;
     }
     if (vote->kind == VOTE_YES)
-        queue_letter(command, to, command->maker, first_name(command->name));
+        queue_letter(command, to, command->maker);
 }
 
 static void list_extend(struct store *s, int64_t now_ms, const struct store_command *command,
@@ -112,22 +113,25 @@ static void list_move(struct store *s, int64_t now_ms, const struct store_comman
     vote->kind = VOTE_YES;
 }
 
-static uint32_t bucket_of(unsigned name)
-{
-    const struct name text = {.len = 2, .text = {'n', (char)('0' + name)}};
-    return quorum_bucket(&text);
-}
-
-static void list_fences(struct store *s, const struct store_command *command, struct vote *vote)
+static void list_raise(struct store *s, const struct store_command *command, struct vote *vote)
 {
     vote->kind = VOTE_NUMBER;
-    FOR_NAMES(n, command->name)
-    {
-        uint32_t bucket = bucket_of(n);
-        if (command->verb == COMMAND_ZADD)
-            vote->number += store_higher(s, bucket, command->number);
-        else if (store_score(s, bucket) > vote->number)
-            vote->number = store_score(s, bucket);
+    for (unsigned i = 0; i < command->bucket; i++) {
+        enum vote_kind kind = store_raise(s, command->buckets[i], command->number);
+        if (kind == VOTE_ERROR) {
+            *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OOM};
+            return;
+        }
+        vote->number += kind == VOTE_YES;
+    }
+}
+
+static void list_highest(struct store *s, const struct store_command *command, struct vote *vote)
+{
+    vote->kind = VOTE_NUMBER;
+    for (unsigned i = 0; i < command->bucket; i++) {
+        uint64_t score = store_score(s, command->buckets[i]);
+        vote->number = score > vote->number ? score : vote->number;
     }
 }
 
@@ -145,7 +149,8 @@ void store_run_list(struct store *s, int64_t now_ms, const struct store_command 
         vote->kind = VOTE_NUMBER;
         FOR_NAMES(n, command->name) vote->number += store_cut(&s->key[n], now_ms, (int64_t)command->number);
         return;
-    default: list_fences(s, command, vote); return;
+    case COMMAND_ZADD: list_raise(s, command, vote); return;
+    default: list_highest(s, command, vote); return;
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tests/sim/store_mutant.h"
 #include "tests/sim/store_readers.h"
 
 static void queue_refresh(struct store_queue *queue, int64_t now_ms)
@@ -54,23 +55,23 @@ static void queue_join(struct store_queue *queue, uint32_t id, int64_t score_ms)
     queue->score_ms[at] = score_ms;
 }
 
-static unsigned say(const struct publisher *to, uint32_t id, char what, unsigned name)
+unsigned queue_say(const struct publisher *to, uint32_t id, char what, const struct store_command *command)
 {
-    return to->publish != NULL ? to->publish(to->arg, id, what, name) : 0;
+    unsigned slot = what == 'g' ? command->slot : 0;
+    return to->publish != NULL ? to->publish(to->arg, id, what, first_name(command->name), slot) : 0;
 }
 
-void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker,
-                  unsigned name)
+void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker)
 {
     if (command->self != 0 && maker != command->self && store_mutant != MUTANT_NO_LETTER)
-        say(to, maker, 'g', name);
+        queue_say(to, maker, 'g', command);
 }
 
 /* As the scripts do it. */
 static void queue_walk(struct store *s, int64_t now_ms, const struct store_command *command,
                        const struct publisher *to, struct vote *vote)
 {
-    struct store_queue *queue = &s->queue[key_base(command->name)];
+    struct store_queue *queue = &s->queue[command->name];
     queue_refresh(queue, now_ms);
     vote->kind = VOTE_YES;
     for (;;) {
@@ -82,7 +83,7 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
         queue_out(queue, first);
         bool late = vote->kind == VOTE_UNHEARD;
         vote->kind = VOTE_UNHEARD;
-        if (say(to, id, late ? 'l' : 'w', key_base(command->name)) == 0)
+        if (queue_say(to, id, late ? 'l' : 'w', command) == 0)
             continue;
         if (late)
             return;
@@ -95,7 +96,7 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
 /* The daemon that waits has a place in the queue. */
 static void queue_stands(struct store *s, int64_t now_ms, const struct store_command *command)
 {
-    struct store_queue *queue = &s->queue[key_base(command->name)];
+    struct store_queue *queue = &s->queue[command->name];
     queue_refresh(queue, now_ms);
     if (!queue_has(queue, command->self))
         queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
@@ -112,7 +113,7 @@ static void enqueue_marks(struct store *s, int64_t now_ms, const struct store_co
         return;
     if (command->shared && !store_there(&s->key[command->name], now_ms)) {
         queue_leave(&s->queue[command->name], mark->id);
-        if (say(to, mark->id, 'w', command->name) == 0) {
+        if (queue_say(to, mark->id, 'w', command) == 0) {
             mark->id = 0;
             return;
         }
@@ -139,7 +140,7 @@ void queue_enqueue(struct store *s, int64_t now_ms, const struct store_command *
     if (!store_there(key, now_ms))
         return;
     bool silent = store_mutant == MUTANT_ENQUEUE_SILENT;
-    vote->kind = silent || say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
+    vote->kind = silent || queue_say(to, key->maker, 't', command) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
 
@@ -152,7 +153,7 @@ void queue_along(struct store *s, int64_t now_ms, const struct store_command *co
     if (!store_there(key, now_ms) || key->readers > 0)
         queue_walk(s, now_ms, command, to, vote);
     else if (key->maker != command->self)
-        say(to, key->maker, 't', command->name);
+        queue_say(to, key->maker, 't', command);
 }
 
 /* How many slots the name has by <prefix>,slots:<name>; 0: the key is not there. */
@@ -173,12 +174,12 @@ static void look_agrees(struct store *s, int64_t now_ms, const struct store_comm
 static void look_tells(struct store *s, const struct store_command *command, const struct publisher *to,
                        struct slots_seen *seen)
 {
-    for (unsigned slot = 0; slot < command->slots; slot++) {
-        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
+    for (unsigned slot = 1; slot <= command->slots; slot++) {
+        const struct store_key *key = store_key(s, command->name, slot);
         bool told = key->maker == command->self;
-        for (unsigned before = 0; before < slot; before++)
-            told |= s->key[key_of_slot(command->name, before)].maker == key->maker;
-        if (!told && store_mutant != MUTANT_ENQUEUE_SILENT && say(to, key->maker, 't', command->name) == 0)
+        for (unsigned before = 1; before < slot; before++)
+            told |= store_key(s, command->name, before)->maker == key->maker;
+        if (!told && store_mutant != MUTANT_ENQUEUE_SILENT && queue_say(to, key->maker, 't', command) == 0)
             seen->heard = false;
     }
 }
@@ -189,18 +190,19 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
     unsigned taken = 0;
     int64_t ends_ms = INT64_MAX, last_ms = 0;
     vote->kind = VOTE_LOOKED;
-    memset(vote->seen.taken, 0xff, sizeof(vote->seen.taken));
-    vote->seen.taken[0] = 0;
+    memset(vote->seen.taken, 0xff, sizeof(vote->seen.taken)); /* beyond the last slot, too */
+    memset(vote->seen.taken, 0, (command->slots + 7u) / 8);
     look_agrees(s, now_ms, command);
     vote->seen.slots = s->slots[command->name].n;
     vote->seen.heard = true;
     if (command->self != 0)
         queue_stands(s, now_ms, command);
-    for (unsigned slot = 0; slot < command->slots; slot++) {
-        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
-        if (!store_there(key, now_ms))
+    for (unsigned i = 0; i < s->slot_keys; i++) {
+        const struct store_key *key = &s->slot[i].key;
+        unsigned slot = s->slot[i].slot - 1;
+        if (s->slot[i].name != command->name || slot >= command->slots || !store_there(key, now_ms))
             continue;
-        vote->seen.taken[0] |= (uint8_t)(1u << slot);
+        vote->seen.taken[slot / 8] |= (uint8_t)(1u << slot % 8);
         taken++;
         ends_ms = key->expires_ms < ends_ms ? key->expires_ms : ends_ms;
         last_ms = key->expires_ms > last_ms ? key->expires_ms : last_ms;
@@ -216,8 +218,9 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
 static bool pass_walks(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
     unsigned slots = slots_said(s, now_ms, command->name), taken = 0;
-    for (unsigned slot = 0; slot < slots; slot++)
-        taken += store_there(&s->key[key_of_slot(command->name, slot)], now_ms);
+    for (unsigned i = 0; i < s->slot_keys; i++)
+        taken += s->slot[i].name == command->name && s->slot[i].slot <= slots &&
+                 store_there(&s->slot[i].key, now_ms);
     return slots != 0 ? taken < slots : !store_there(&s->key[command->name], now_ms);
 }
 
@@ -228,13 +231,13 @@ void queue_pass(struct store *s, int64_t now_ms, const struct store_command *com
     if (pass_walks(s, now_ms, command) || store_mutant == MUTANT_PASS_BLIND)
         queue_walk(s, now_ms, command, to, vote);
     else if (slots_said(s, now_ms, command->name) == 0 && key->readers == 0 && key->maker != command->self)
-        say(to, key->maker, 't', command->name);
+        queue_say(to, key->maker, 't', command);
 }
 
 void queue_released(struct store *s, int64_t now_ms, const struct store_command *command,
                     const struct publisher *to, struct vote *vote)
 {
-    struct store_queue *queue = &s->queue[key_base(command->name)];
+    struct store_queue *queue = &s->queue[command->name];
     queue_walk(s, now_ms, command, to, vote);
     queue_leave(queue, command->self);
     if (!command->stays)
@@ -245,14 +248,14 @@ void queue_released(struct store *s, int64_t now_ms, const struct store_command 
 
 void queue_dequeue(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
 {
-    struct store_queue *queue = &s->queue[key_base(command->name)];
+    struct store_queue *queue = &s->queue[command->name];
     queue_refresh(queue, now_ms);
     vote->kind = queue_leave(queue, command->self) ? VOTE_YES : VOTE_NO;
 }
 
 bool queue_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
-    const struct store_queue *queue = &s->queue[key_base(command->name)];
+    const struct store_queue *queue = &s->queue[command->name];
     unsigned others = queue->count - queue_has(queue, command->self);
     const struct store_key *key = &s->key[command->name];
     if (command->verb == COMMAND_ALONG && s->mark[command->name].id == command->self &&

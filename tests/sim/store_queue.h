@@ -22,9 +22,10 @@ void queue_along(struct store *s, int64_t now_ms, const struct store_command *co
 /* A RELEASE that wakes has deleted the key. */
 void queue_released(struct store *s, int64_t now_ms, const struct store_command *command,
                     const struct publisher *to, struct vote *vote);
-/* A RELEASE deleted the key of that name, which this daemon had made. */
-void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker,
-                  unsigned name);
+/* A RELEASE deleted the key, which this daemon had made. */
+void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker);
+/* PUBLISH, about the name of the command; a letter ('g') also names its slot. Returns how many hear it. */
+unsigned queue_say(const struct publisher *to, uint32_t id, char what, const struct store_command *command);
 /* Whether PASS or ALONG writes: where there is no key and another daemon waits. */
 bool queue_writes(const struct store *s, int64_t now_ms, const struct store_command *command);
 

@@ -2,6 +2,9 @@
 #include "tests/sim/store_readers.h"
 
 #include <assert.h>
+#include <stddef.h>
+
+#include "tests/sim/store_mutant.h"
 
 const struct store_reader *readers_find(const struct store_key *key, int64_t now_ms, uint32_t tok)
 {
@@ -16,9 +19,8 @@ bool readers_have(const struct store_key *key, int64_t now_ms)
     return store_there(key, now_ms) && key->readers > 0;
 }
 
-int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok)
+int64_t store_keeps_ms(const struct store_key *key, int64_t now_ms, uint32_t tok)
 {
-    const struct store_key *key = &s->key[name];
     if (!readers_have(key, now_ms))
         return store_there(key, now_ms) && key->tok == tok ? key->expires_ms : 0;
     const struct store_reader *reader = readers_find(key, now_ms, tok);
@@ -27,9 +29,8 @@ int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uin
     return reader->ends_ms < key->expires_ms ? reader->ends_ms : key->expires_ms;
 }
 
-uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok)
+uint32_t store_tok(const struct store_key *key, int64_t now_ms, uint32_t tok)
 {
-    const struct store_key *key = &s->key[name];
     if (!readers_have(key, now_ms))
         return store_there(key, now_ms) ? key->tok : 0;
     return readers_find(key, now_ms, tok) != NULL ? tok : key->reader[0].tok;
@@ -163,9 +164,8 @@ void readers_extend(struct store_key *key, int64_t now_ms, const struct store_co
 
 /* Scripts that find readers: whether they write. A reader whose time is over is removed first, and that is the
  * write after which a script may go on when the memory is full; none refuses that. */
-bool readers_write(const struct store *s, int64_t now_ms, const struct store_command *command)
+bool readers_write(const struct store_key *key, int64_t now_ms, const struct store_command *command)
 {
-    const struct store_key *key = &s->key[command->name];
     bool down = command->verb == COMMAND_DOWN;
     const struct store_reader *reader = readers_find(key, now_ms, down ? command->to : command->tok);
     switch (command->verb) {

@@ -4,11 +4,6 @@
 
 #include "tests/sim/store.h"
 
-static inline bool store_there(const struct store_key *key, int64_t now_ms)
-{
-    return key->there && now_ms <= key->expires_ms;
-}
-
 bool readers_have(const struct store_key *key, int64_t now_ms);
 /* The reader with this token, whose time is not over; NULL: there is none. */
 const struct store_reader *readers_find(const struct store_key *key, int64_t now_ms, uint32_t tok);
@@ -29,7 +24,7 @@ void readers_share(struct store *s, int64_t now_ms, const struct store_command *
 void readers_extend(struct store_key *key, int64_t now_ms, const struct store_command *command,
                     struct vote *vote);
 /* Whether the command writes; first: whether it needs memory that a full server has not. */
-bool readers_write(const struct store *s, int64_t now_ms, const struct store_command *command);
+bool readers_write(const struct store_key *key, int64_t now_ms, const struct store_command *command);
 bool readers_share_writes(const struct store *s, int64_t now_ms, const struct store_command *command,
                           bool first);
 

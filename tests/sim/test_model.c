@@ -68,7 +68,7 @@ static void draw_slot(uint64_t sequence, uint64_t step, struct store_command *co
     } else if (command->verb == COMMAND_CUT) {
         command->slots = drawn.half == 0 ? SLOTS : 0;
     } else if (is_for_slots(command->verb) && command->verb > COMMAND_GROUP_NEW && drawn.half == 0) {
-        command->name = key_of_slot(command->name, (unsigned)drawn.slot);
+        command->slot = 1 + (unsigned)drawn.slot;
     }
 }
 
@@ -130,7 +130,8 @@ static void draw_list(uint64_t sequence, uint64_t step, struct store_command *co
         return;
     command->name = lists[chance_below(sequence, 2, 2 * step + 1, CHANCE_PLAN, 3)];
     command->other = command->self = 0;
-    command->slots = 0;
+    command->slot = command->slots = 0;
+    model_buckets(command);
 }
 
 /* An instant of the server's clock: the draw is the distance from now, to either side. */
@@ -153,11 +154,10 @@ static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
     bool near = is_near(store->group.expires_ms, at_ms);
     FOR_NAMES(n, name)
     {
-        unsigned base = key_base(n);
-        near |= is_near(store->key[n].expires_ms, at_ms) || is_near(store->queue[base].expires_ms, at_ms) ||
-                is_near(store->mark[base].expires_ms, at_ms) || is_near(store->slots[base].expires_ms, at_ms);
-        for (unsigned slot = 0; slot < SLOTS; slot++)
-            near |= is_near(store->key[key_of_slot(base, slot)].expires_ms, at_ms);
+        near |= is_near(store->key[n].expires_ms, at_ms) || is_near(store->queue[n].expires_ms, at_ms) ||
+                is_near(store->mark[n].expires_ms, at_ms) || is_near(store->slots[n].expires_ms, at_ms);
+        for (unsigned slot = 1; slot <= SLOTS; slot++)
+            near |= is_near(store_key(store, n, slot)->expires_ms, at_ms);
         for (unsigned i = 0; i < store->key[n].readers; i++)
             near |= is_near(store->key[n].reader[i].ends_ms, at_ms);
     }
@@ -194,11 +194,11 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
     store_run(store, begin_ms, &command, model_publish, NULL, &modelled);
     snprintf(where, sizeof(where), "sequence %llu step %llu", (unsigned long long)sequence,
              (unsigned long long)step);
-    if (modelled.kind == VOTE_TOKEN && store->key[command.name].list != 0)
+    if (modelled.kind == VOTE_TOKEN && store_key(store, command.name, command.slot)->list != 0)
         modelled.kind = real.kind; /* what stands there is no token */
     else
         must_be_same(&command, &real, &modelled, NEAR_MS, where);
-    return (command.name & SIM_LIST) || !is_tie(&store->queue[key_base(command.name)]);
+    return (command.name & SIM_LIST) || !is_tie(&store->queue[command.name]);
 }
 
 /* Commands that people type into redis-cli. */
@@ -216,7 +216,7 @@ static void by_hand(struct store *store, const char *prefix, uint64_t sequence, 
         break;
     case 2:
         ask_text("FLUSHALL");
-        memset(store, 0, sizeof(*store));
+        store_clear(store);
         break;
     default: break;
     }
@@ -228,7 +228,7 @@ static struct resp_format *begin_anew(struct resp_format *old, struct store *sto
     static unsigned spaces;
     resp_format_free(old);
     snprintf(prefix, 32, "model%u:", spaces++);
-    memset(store, 0, sizeof(*store));
+    store_clear(store);
     struct resp_format *format = resp_format_new(prefix);
     ck_assert_ptr_nonnull(format);
     return format;

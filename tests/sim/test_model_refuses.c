@@ -153,7 +153,7 @@ START_TEST(a_server_that_refuses_is_modelled)
     enum vote_error error = refusals[_i].error;
     struct resp_format *format = resp_format_new("model:");
     struct store store;
-    memset(&store, 0, sizeof(store));
+    store_clear(&store);
     scripts_load();
     prepare(format, &store);
     refusals[_i].make();
@@ -165,6 +165,7 @@ START_TEST(a_server_that_refuses_is_modelled)
         for (unsigned i = 0; i < (lists ? 4 : 2) * NAMES; i++) {
             struct store_command command = {
                 .verb = (enum command_verb)verb, .name = names[i / 2], .bucket = 1};
+            model_buckets(&command);
             command.tok = 1; /* after a short EXTEND, which changes nothing, a long one */
             command.to = 2;
             model_ids(&command);
