@@ -9,11 +9,12 @@ FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -DFUZZIN
 FUZZ_DIR    := $(BUILD)/fuzz
 FUZZ_OBJ    := $(patsubst $(BUILD)/%,$(FUZZ_DIR)/obj/%,$(LIB_OBJ)) \
                $(patsubst %.c,$(FUZZ_DIR)/obj/%.o,$(filter client/%,$(LIB_SRC)))
-# Files that harnesses share: all but the harnesses themselves and the replay's main().
-FUZZ_HELP   := $(filter-out tests/fuzz/fuzz_% tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
+# Files that harnesses share: all but the harnesses themselves and the replay's main(), and the model of a master.
+FUZZ_STORE  := $(wildcard tests/sim/store*.c)
+FUZZ_HELP   := $(filter-out tests/fuzz/fuzz_% tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c)) $(FUZZ_STORE)
 FUZZ_PROGS  := $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
 REPLAY      := $(BUILD)/tests/fuzz/replay
-REPLAY_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/fuzz/*.c)))
+REPLAY_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/fuzz/*.c)) $(FUZZ_STORE))
 
 CHECKS  += $(REPLAY)
 objects: $(REPLAY)

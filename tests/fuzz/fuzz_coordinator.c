@@ -9,6 +9,7 @@
  *     and, as long as no master lied: one holder of a name, or of each of its slots, at a time, and fences that
  *     grow */
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "daemon/coordinator/base/quorum.h"
@@ -312,27 +313,41 @@ static void hear(struct world *w, struct fake_master *m)
     master_step(w, kinds[how % (sizeof kinds / sizeof kinds[0])], m);
 }
 
-/* Another daemon sets the keys of a slot on some masters, and so may have got it. */
+/* Another daemon sets the key of a slot or a name on a master, or waits there. Returns whether it set the key. */
+static bool take_one(struct world *w, struct fake_master *m, const struct sent *set)
+{
+    struct sent wait = *set;
+    struct vote vote;
+    wait.verb = wait.what.verb = COMMAND_ENQUEUE;
+    wait.what.slot = 0;
+    master_run(m, set, w->now_ms, &vote);
+    if (vote.kind == VOTE_YES)
+        return true;
+    master_run(m, &wait, w->now_ms, &vote);
+    return false;
+}
+
+/* Another daemon may so have got a slot, or a name. */
 static void take_elsewhere(struct world *w)
 {
     uint8_t which = bytes_next(&w->in), masters = bytes_next(&w->in);
     int64_t ttl_ms = duration_of(w);
     unsigned set = 0;
+    struct token token = {{0xee, which}};
     struct sent sent = {.verb = COMMAND_SET,
-                        .name = which % SINGLE_NAMES,
-                        .slot = which / SINGLE_NAMES % 5,
-                        .number = ttl_ms < w->config.min_ttl_ms   ? (uint64_t)w->config.min_ttl_ms
-                                  : ttl_ms > w->config.max_ttl_ms ? (uint64_t)w->config.max_ttl_ms
-                                                                  : (uint64_t)ttl_ms,
-                        .token = {{0xee, which}}};
-    for (unsigned i = 0; i < w->config.masters; i++) {
-        struct vote vote = {.kind = VOTE_NO};
-        if (masters & 1u << i % 8)
-            master_run(&w->masters[i], &sent, w->now_ms, &vote);
-        set += vote.kind == VOTE_YES;
-    }
+                        .what = {.verb = COMMAND_SET,
+                                 .name = which % SINGLE_NAMES,
+                                 .slot = which < 128 ? which / SINGLE_NAMES % 5 + 1 : 0,
+                                 .tok = token_number(&token),
+                                 .maker = store_id(&token),
+                                 .self = store_id(&token),
+                                 .number = ttl_ms < w->config.min_ttl_ms   ? (uint64_t)w->config.min_ttl_ms
+                                           : ttl_ms > w->config.max_ttl_ms ? (uint64_t)w->config.max_ttl_ms
+                                                                           : (uint64_t)ttl_ms}};
+    for (unsigned i = 0; i < w->config.masters; i++)
+        set += masters & 1u << i % 8 && take_one(w, &w->masters[i], &sent);
     if (set >= quorum_of(w->config.masters) && !w->forgot)
-        world_taken(w, sent.name, (unsigned)sent.slot, quorum_until_ms(w->now_ms, (int64_t)sent.number));
+        world_taken(w, sent.what.name, sent.what.slot, quorum_until_ms(w->now_ms, (int64_t)sent.what.number));
 }
 
 static void rare(struct world *w, struct fake_master *m)
@@ -466,7 +481,8 @@ static void wind_up(struct world *w)
 
 static void world_start(struct world *w, const uint8_t *data, size_t size)
 {
-    memset(w, 0, sizeof *w);
+    memset(w, 0, offsetof(struct world, masters));
+    token_numbers_clear();
     w->in = (struct bytes){data, data + size};
     uint8_t masters = bytes_next(&w->in), flags = bytes_next(&w->in);
     w->config = (struct coordinator_config){

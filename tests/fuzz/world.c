@@ -92,7 +92,7 @@ void world_taken(struct world *w, unsigned name, unsigned slot, int64_t until_ms
     struct belief belief = {
         .held = true,
         .names = (uint16_t)(1u << name),
-        .slot = (uint16_t)(slot + 1),
+        .slot = (uint16_t)slot,
         .depth = 1,
         .until_ms = until_ms,
     };

@@ -3,8 +3,8 @@
 #define REDLOCKD_TESTS_FUZZ_WORLD_H
 
 #include "daemon/coordinator/coordinator.h"
+#include "tests/fuzz/fake_master.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/masters.h"
 
 enum {
     CLIENTS = 4,
@@ -51,7 +51,6 @@ struct world {
     struct bytes in;
     int64_t now_ms, wall_ahead_us;
     uint64_t random, last_session, last_request;
-    struct fake_master masters[MASTERS];
     struct client clients[CLIENTS];
     struct asked asked[ASKED];
     struct belief holds[HOLDS];
@@ -63,6 +62,7 @@ struct world {
     bool lied;   /* no vote proves anything any more */
     bool forgot; /* a master restarted */
     bool draining;
+    struct fake_master masters[MASTERS]; /* last, since master_start() clears only what is in use of a master */
 };
 
 /* Checks one action of the step and carries it out. */
@@ -86,7 +86,7 @@ void world_forget(struct world *w, uint16_t names, const struct token *token, ui
  * reply; 0: it is not known, or there is none. */
 uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session);
 
-/* Another daemon gets a slot of a name until then, by keys on a quorum. */
+/* Another daemon gets a slot of a name (from 1), or the name (0), until then, by keys on a quorum. */
 void world_taken(struct world *w, unsigned name, unsigned slot, int64_t until_ms);
 
 #endif
