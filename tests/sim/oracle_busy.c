@@ -105,7 +105,8 @@ static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t 
         return true;
     for (unsigned i = 0; i < w->masters; i++) {
         const struct sim_master *m = &w->master[i];
-        if (o->ends_us[name][i] >= since_us || store_there(master_key(m, name), clock_ms(&m->clock, w->now_us)))
+        if (o->ends_us[name][i] >= since_us ||
+            store_there(master_key(m, name), clock_ms(&m->clock, w->now_us)))
             return true;
     }
     return is_asked_for(w, d, request, name) || is_recorded(w, d, name);
