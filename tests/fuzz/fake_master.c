@@ -93,9 +93,10 @@ static void queue_name(struct store_command *what, const struct command *command
 {
     struct name name;
     what->slot = (unsigned)(slot_base(&name, &command->name) + 1);
-    if (name.len > 0)
-        what->name =
-            name.more != 0 ? (unsigned)SIM_LIST | master_names(&name) : (unsigned)(name.text[0] - 'a');
+    if (name.more != 0)
+        what->name = (unsigned)SIM_LIST | master_names(&name);
+    else if (name.len > 0)
+        what->name = (unsigned)(name.text[0] - 'a');
     assert(what->slot == 0 || what->name < SINGLE_NAMES);
     if (command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL)
         memcpy(what->buckets, command->buckets, command->bucket * sizeof command->buckets[0]);

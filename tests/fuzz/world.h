@@ -62,8 +62,7 @@ struct world {
     bool lied;   /* no vote proves anything any more */
     bool forgot; /* a master restarted */
     bool draining;
-    struct fake_master
-        masters[MASTERS]; /* last, since master_start() clears only what is in use of a master */
+    struct fake_master masters[MASTERS]; /* the last, since only master_start() clears them */
 };
 
 /* Checks one action of the step and carries it out. */

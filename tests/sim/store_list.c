@@ -1,4 +1,6 @@
 /* The scripts for lists of names, as proto/lua/ has them. */
+#include <assert.h>
+
 #include "tests/sim/store_mutant.h"
 #include "tests/sim/store_queue.h"
 
@@ -150,7 +152,8 @@ void store_run_list(struct store *s, int64_t now_ms, const struct store_command 
         FOR_NAMES(n, command->name) vote->number += store_cut(&s->key[n], now_ms, (int64_t)command->number);
         return;
     case COMMAND_ZADD: list_raise(s, command, vote); return;
-    default: list_highest(s, command, vote); return;
+    case COMMAND_ZSCORE: list_highest(s, command, vote); return;
+    default: assert(false && "not a command for a list");
     }
 }
 
