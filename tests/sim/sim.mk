@@ -28,7 +28,7 @@ $(SIM): $(BUILD)/tests/sim/main.o $(SIM_OBJ)
 $(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(BUILD)/tests/unit/suite.o
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
 
-$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/model.o tests/sim/store.o tests/sim/store_readers.o tests/sim/store_queue.o tests/sim/store_list.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
+$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/store*.c)) $(addprefix $(BUILD)/,tests/sim/model.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
               $(patsubst %.c,%.o,$(wildcard proto/*.c)) proto/lua.o)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
 
