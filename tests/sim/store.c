@@ -83,11 +83,14 @@ static bool group_there(const struct store *s, int64_t now_ms)
     return s->group.kind != STORE_GROUP_NONE && now_ms <= s->group.expires_ms;
 }
 
+/* A key whose time is over is deleted when it is read: it does not come back when the clock is set back. */
 static void store_group(struct store *s, int64_t now_ms, const struct store_command *command,
                         struct vote *vote)
 {
-    if (!group_there(s, now_ms))
+    if (!group_there(s, now_ms)) {
+        s->group.kind = STORE_GROUP_NONE;
         return;
+    }
     if (command->verb == COMMAND_PROBE)
         s->group.expires_ms = now_ms + (int64_t)command->number;
     vote->kind = VOTE_UNREADABLE;
