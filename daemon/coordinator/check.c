@@ -8,11 +8,10 @@
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/mode/check_modes.h"
 #include "daemon/coordinator/mode/names.h"
-#include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/wait/resource.h"
-#include "proto/slot.h"
 
 static void check_waits(const struct coordinator *c, const struct resource *resource)
 {
@@ -30,22 +29,11 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
         impatient += !wait->patient;
     }
     assert(queue->tail == prev && queue->waiters == waiters && queue->impatient == impatient);
-    if (queue->slots != NULL)
-        assert(pool_find(&c->slots, queue->slots->id) == queue->slots && queue == &queue->slots->queue);
+    if (queue == &c->nobody)
+        assert(waiters == 0);
     else
-        assert(queue == &c->nobody ? waiters == 0 : pool_find(&c->queues, queue->id) == queue && waiters > 0);
+        check_queue_of_mode(c, queue);
     assert(queue == &c->nobody || queue->resource == resource);
-}
-
-/* Whether the release of a slot is awaited: when it is answered, the head asks. */
-static bool slots_await(const struct coordinator *c, const struct slots *slots)
-{
-    for (uint32_t place = 0; place < c->resources.fresh; place++) {
-        const struct resource *resource = pool_at(&c->resources, place);
-        if (resource != NULL && resource->queue->slots == slots && release_is_awaited(resource))
-            return true;
-    }
-    return false;
 }
 
 /* The drain still has waiters to tell, one in each step. */
@@ -57,9 +45,8 @@ static bool drain_tells(const struct coordinator *c)
 /* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
-    const struct slots *slots = resource->queue->slots;
     bool bound = resource->queue->head != NULL && resource->queue->head->mode->in_way(resource);
-    bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
+    bool awaits = release_is_awaited(resource) || check_slots_await(c, resource);
     bool leaves = resource->queue->head != NULL && resource->queue->head->item.place != 0 &&
                   resource->queue->head->deadline_ms <= c->now_ms;
     if (resource->queue->head != NULL)
@@ -68,62 +55,11 @@ static void check_head(const struct coordinator *c, const struct resource *resou
                names_use(resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);
-    bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
+    bool asks =
+        resource->queue->round != NULL && !resource->mode->splits; /* all slots came to be held meanwhile */
     assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping || asks || drain_tells(c));
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->resumes != NULL || resource->mode->stays(resource));
-}
-
-/* The resource of a slot: it has a use, and its own queue is that of its name. */
-static void check_slot(const struct resource *resource)
-{
-    const struct slots *slots = resource->queue->slots;
-    const struct round *round = slots->queue.round;
-    unsigned len;
-    int slot = slot_of_name(resource->name, &len);
-    assert(slot >= 0 && slots_has(slots->mine, (unsigned)slot) && len == slots->base->name->len);
-    assert(resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
-           (round != NULL && round->resource == resource));
-}
-
-static void check_slots(const struct coordinator *c, const struct resource *base)
-{
-    const struct slots *slots = base->queue->slots;
-    uint32_t here = 0, bound = 0, awaited = 0;
-    if (slots == NULL)
-        return;
-    for (uint32_t place = 0; place < c->resources.fresh; place++) {
-        const struct resource *resource = pool_at(&c->resources, place);
-        if (resource == NULL || resource->queue != base->queue || resource == base)
-            continue;
-        here++;
-        bound += resource->lease != NULL && lease_is_bound(resource->lease);
-        awaited += release_is_awaited(resource);
-    }
-    assert(slots->base == base && slots->queue.resource == base && base->lease == NULL);
-    assert(here == slots->here && bound == slots->bound && awaited == slots->awaited);
-}
-
-/* The readers of a name: those that are bound stand first. Returns how many there are. */
-static uint32_t check_readers(const struct coordinator *c, const struct resource *resource)
-{
-    uint32_t count = 0;
-    const struct lease *lease = resource->lease;
-    if (lease == NULL || !lease->mode->shares) {
-        assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->home == NULL);
-        return 0;
-    }
-    bool bound = true, walked = crowd_of(c, resource)->lettered == NULL;
-    for (; lease != NULL; lease = shared_next(c, lease)) {
-        count += lease->keeping->told;
-        assert(lease->resource == resource && lease->mode->shares);
-        assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
-        assert(bound || !lease_is_bound(lease));
-        bound = lease_is_bound(lease);
-        walked |= lease == crowd_of(c, resource)->lettered;
-    }
-    assert(walked && count == crowd_of(c, resource)->readers);
-    return count;
 }
 
 static uint32_t check_resumes(const struct coordinator *c, const struct resource *resource)
@@ -171,12 +107,10 @@ static void check_resources(const struct coordinator *c)
         acquiring += check_resumes(c, resource);
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
-        if (resource->queue->slots != NULL && resource->queue->resource != resource) {
-            check_slot(resource);
+        if (check_is_slot(resource))
             continue;
-        }
         waits += resource->queue->waiters;
-        queues += resource->queue != &c->nobody && resource->queue->slots == NULL;
+        queues += pool_find(&c->queues, resource->queue->id) == resource->queue;
         acquiring += resource->queue->round != NULL;
         assert(resource->queue->round == NULL || slots_base(resource->queue->round->resource) == resource);
         check_waits(c, resource);
@@ -189,26 +123,6 @@ static void check_resources(const struct coordinator *c)
     assert(waits == c->waits.used && acquiring == c->acquiring);
     assert(queues == c->queues.used);
     check_nobody(&c->nobody);
-}
-
-static void check_lists(const struct coordinator *c)
-{
-    uint32_t used = 0;
-    for (uint32_t slot = 0; slot < c->lists.fresh; slot++) {
-        const struct list *list = pool_at(&c->lists, slot);
-        if (list == NULL)
-            continue;
-        used++;
-        assert(names_list(list->resource) == list && list->count == list->resource->name->more + 1u);
-        assert((list->passing != 0 || list->firm) == (list->item.place != 0));
-        for (uint32_t i = 0; i < list->count; i++) {
-            const struct link *link = &list->link[i];
-            assert(link->list == list && pool_find(&c->resources, link->resource->id) == link->resource);
-            assert(link->prev != NULL ? link->prev->next == link : link->resource->links == link);
-            assert(link->next == NULL || link->next->prev == link);
-        }
-    }
-    assert(used == c->lists.used);
 }
 
 static void check_sessions(const struct coordinator *c)
@@ -264,28 +178,6 @@ static uint32_t notes_of_waits(const struct coordinator *c)
         notes += wait != NULL && wait->note != NULL;
     }
     return notes;
-}
-
-/* A lease that readers join is nobody's, and a lease that joined one has no key. */
-static void check_joined(const struct coordinator *c, const struct lease *lease)
-{
-    uint32_t readers = 0, bound = 0;
-    if (lease->keeping == &keeping_own)
-        return;
-    assert(lease->mode->shares && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
-    assert(!lease->keeping->told || (lease->copies.sent == 0 && !lease->renewing));
-    if (!lease->keeping->has_key)
-        return;
-    assert(lease->hold.session == NULL && lease->resume == NULL);
-    for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
-        const struct lease *joined = pool_at(&c->leases, slot);
-        if (joined == NULL || joined->keeping->has_key || shared_of(c, joined)->joins != lease->id)
-            continue;
-        assert(joined->resource == lease->resource && joined->until_ms <= lease->until_ms);
-        readers++;
-        bound += lease_is_bound(joined);
-    }
-    assert(readers == shared_of(c, lease)->readers && bound == shared_of(c, lease)->bound);
 }
 
 static void check_leases(const struct coordinator *c)

@@ -566,6 +566,12 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
+/* The mode of the resource of a name that nothing uses yet: a LOCK may say that the name has slots. */
+static inline const struct mode *mode_of_name(const struct coordinator *c, const struct name *name)
+{
+    return c->modes[name->more != 0 ? MODE_LIST : name->slot ? MODE_SLOT : MODE_WRITER];
+}
+
 /* Of a reader, or else of the resource: a list, or a name with slots, has no readers. */
 static inline const struct mode *mode_of(const struct coordinator *c, const struct resource *resource,
                                          bool shared)

@@ -49,6 +49,12 @@ struct mode {
     /* The round failed with this verdict, and was undone. */
     void (*refused)(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 
+    /* A resource of this mode was made, and has a name: it joins what else there is of that. Returns false if a table is
+     * full, or another use of the name is in the way. It is about to be freed. */
+    bool (*made)(struct coordinator *c, struct resource *resource);
+    void (*ends)(struct coordinator *c, struct resource *resource);
+    /* The last wait has left the queue. */
+    void (*queue_ends)(struct coordinator *c, struct resource *resource);
     /* Whether holders here keep a wait of this mode from asking the masters. */
     bool (*in_way)(const struct resource *resource);
     /* Whether the head must not ask before a release here was answered. */

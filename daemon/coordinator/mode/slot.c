@@ -1,10 +1,12 @@
 /* A numbered slot of a name (slots.h). Its resource and that of the name share the queue, and answer alike. */
+#include "proto/slot.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/wake.h"
+#include "daemon/coordinator/wait/resource.h"
 
 /* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
 static void slot_forget(struct queue *queue, bool looks)
@@ -13,6 +15,48 @@ static void slot_forget(struct queue *queue, bool looks)
         return;
     queue->slots->passes |= queue->wake.woken;
     writer_forget(queue, looks);
+}
+
+/* The slots of the name that this one is of are made if nothing uses the name yet. */
+static bool slot_made(struct coordinator *c, struct resource *resource)
+{
+    struct name name;
+    slot_base(&name, resource->name);
+    struct resource *base = resource_find(c, &name);
+    bool is_new = base == NULL;
+    if (is_new)
+        base = resource_find_or_make(c, &name);
+    if (base == NULL)
+        return false;
+    if (is_new && !slots_make(c, base)) {
+        resource_free(c, base);
+        return false;
+    }
+    if (base->queue->slots == NULL)
+        return false; /* the name is used without slots */
+    slots_join(base->queue->slots, resource);
+    return true;
+}
+
+static void slot_ends(struct coordinator *c, struct resource *resource)
+{
+    struct slots *slots = resource->queue->slots;
+    if (slots == NULL)
+        return; /* it was made in vain */
+    if (slots->base == resource)
+        slots_free(c, slots);
+    else
+        slots_leave(slots, resource);
+    resource->queue = &c->nobody;
+}
+
+/* The queue stays, as new. */
+static void slot_queue_ends(struct coordinator *c, struct resource *resource)
+{
+    (void)c;
+    struct slots *slots = resource->queue->slots;
+    slots->queue = (struct queue){.item.kind = ITEM_QUEUE, .resource = resource, .slots = slots};
+    slots->queue.verdict.code = REPLY_BUSY;
 }
 
 static bool slot_in_way(const struct resource *resource)
@@ -73,6 +117,9 @@ const struct mode mode_slot = {
     .ask = writer_ask,
     .granted = slots_taken,
     .refused = slots_refused,
+    .made = slot_made,
+    .ends = slot_ends,
+    .queue_ends = slot_queue_ends,
     .in_way = slot_in_way,
     .awaits = slot_awaits,
     .stays = slot_stays,

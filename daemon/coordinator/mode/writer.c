@@ -32,6 +32,23 @@ void writer_granted(struct coordinator *c, const struct round *round, struct res
     (void)c, (void)round, (void)resource;
 }
 
+bool writer_made(struct coordinator *c, struct resource *resource)
+{
+    (void)c, (void)resource;
+    return true;
+}
+
+void writer_ends(struct coordinator *c, struct resource *resource)
+{
+    (void)c, (void)resource;
+}
+
+void writer_queue_ends(struct coordinator *c, struct resource *resource)
+{
+    pool_give(&c->queues, resource->queue);
+    resource->queue = &c->nobody;
+}
+
 bool writer_in_way(const struct resource *resource)
 {
     return resource->lease != NULL && lease_is_bound(resource->lease);
@@ -89,6 +106,9 @@ const struct mode mode_writer = {
     .ask = writer_ask,
     .granted = writer_granted,
     .refused = resource_refused,
+    .made = writer_made,
+    .ends = writer_ends,
+    .queue_ends = writer_queue_ends,
     .in_way = writer_in_way,
     .awaits = release_is_awaited,
     .stays = names_keep,

@@ -31,50 +31,23 @@ struct resource *resource_find(const struct coordinator *c, const struct name *n
     return find(c, name, resource_hash(c, name));
 }
 
-/* The slots of the name that a slot is of, which are made if nothing uses the name yet; NULL: it is used without slots,
- * or a table is full. */
-static struct slots *resource_slots(struct coordinator *c, const struct name *own)
-{
-    struct name name;
-    slot_base(&name, own);
-    struct resource *base = resource_find(c, &name);
-    if (base != NULL)
-        return base->queue->slots;
-    base = resource_find_or_make(c, &name);
-    if (base == NULL)
-        return NULL;
-    if (slots_make(c, base))
-        return base->queue->slots;
-    resource_free(c, base);
-    return NULL;
-}
-
 struct resource *resource_find_or_make(struct coordinator *c, const struct name *name)
 {
     uint32_t hash = resource_hash(c, name);
     struct resource *resource = find(c, name, hash);
-    struct slots *slots = NULL;
-    if (resource != NULL)
+    if (resource == NULL)
+        resource = pool_take(&c->resources);
+    else
         return resource;
-    if (name->slot && (slots = resource_slots(c, name)) == NULL)
+    if (resource == NULL)
         return NULL;
-    resource = pool_take(&c->resources);
-    if (resource == NULL) {
-        if (slots != NULL && slots->here == 0 && slots->queue.head == NULL)
-            resource_free(c, slots->base); /* it was made for this slot */
-        return NULL;
-    }
     resource->queue = &c->nobody;
-    resource->mode = name->more != 0 ? c->modes[MODE_LIST]
-                     : slots != NULL ? c->modes[MODE_SLOT]
-                                     : c->modes[MODE_WRITER];
+    resource->mode = mode_of_name(c, name);
     resource->hash = hash;
     resource->name = intern_name(&c->intern, name);
     table_add(&c->names, pool_slot(&c->resources, resource));
-    if (slots != NULL)
-        slots_join(slots, resource);
     turn_recall(c, resource);
-    if (name->more == 0 || names_join(c, resource))
+    if (resource->mode->made(c, resource))
         return resource;
     resource_free(c, resource);
     return NULL;
@@ -82,15 +55,10 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
 
 void resource_free(struct coordinator *c, struct resource *resource)
 {
-    struct slots *slots = resource->queue->slots;
-    assert(slots != NULL || resource->queue == &c->nobody);
     assert(resource->lease == NULL && resource->giving_back == NULL && resource->resumes == NULL);
     assert(!names_keep(resource));
-    names_part(c, resource);
-    if (slots != NULL && slots->base == resource)
-        slots_free(c, slots);
-    else if (slots != NULL)
-        slots_leave(slots, resource);
+    resource->mode->ends(c, resource);
+    assert(resource->queue == &c->nobody);
     turn_remember(c, resource);
     table_remove(&c->names, pool_slot(&c->resources, resource));
     intern_name_back(&c->intern, resource->name);

@@ -4,7 +4,6 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/mode/names.h"
-#include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/name/wake.h"
 
@@ -25,14 +24,7 @@ static void queue_free(struct coordinator *c, struct resource *resource)
     heap_remove(&c->deadlines, &resource->queue->item);
     heap_remove(&c->looks, &resource->queue->look);
     resource->retry_ms = 0;
-    struct slots *slots = resource->queue->slots;
-    if (slots != NULL) { /* the queue stays, as new */
-        slots->queue = (struct queue){.item.kind = ITEM_QUEUE, .resource = resource, .slots = slots};
-        slots->queue.verdict.code = REPLY_BUSY;
-        return;
-    }
-    pool_give(&c->queues, resource->queue);
-    resource->queue = &c->nobody;
+    resource->mode->queue_ends(c, resource);
 }
 
 void queue_append(struct coordinator *c, struct resource *resource, struct session *session,
