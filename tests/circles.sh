@@ -106,6 +106,6 @@ circle 3 daemon/node 'daemon/(node/[a-z_]+|node[a-z_]*)'
 circle 1 daemon/loop 'daemon/loop/[a-z_]+'
 circle 3 daemon/http 'daemon/http/[a-z_]+'
 circle 3 daemon/wire 'daemon/wire/[a-z_]+'
-circle 3 daemon/conf 'daemon/(conf/[a-z_]+|conf[a-z_]*)'
+circle 1 daemon/conf 'daemon/(conf/[a-z_]+|conf[a-z_]*)'
 circle 3 client/lib/core 'client/lib/core[a-z_]*'
 exit $bad

@@ -1,4 +1,6 @@
 /* Rules between settings, and warnings. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/conf/conf_address.h"
@@ -18,27 +20,31 @@ static const struct conf_place *pair_place(struct conf_reader *r, const char *ke
     return a->line ? a : b;
 }
 
+static int64_t number(const struct conf_reader *r, const char *key)
+{
+    const struct conf_row *row = conf_row_find(&conf_whole, key);
+    return *(const int64_t *)(const void *)((const char *)r->conf + row->at);
+}
+
 /* low <= high */
-static void conf_check_order(struct conf_reader *r, const char *low, int64_t low_ms, const char *high,
-                             int64_t high_ms, const char *more)
+static void conf_check_order(struct conf_reader *r, const char *low, const char *high, const char *more)
 {
     const struct conf_place *place = pair_place(r, low, high);
-    if (!place || low_ms <= high_ms)
-        return;
     char low_text[32], high_text[32];
-    conf_show_duration(low_ms, low_text, sizeof low_text);
-    conf_show_duration(high_ms, high_text, sizeof high_text);
-    conf_fault(r, place, low, "%s is more than %s, which is %s; allowed is %s <= %s%s%s", low_text, high,
-               high_text, low, high, *more ? " " : "", more);
+    if (!place || number(r, low) <= number(r, high))
+        return;
+    conf_show_duration(number(r, low), low_text, sizeof low_text);
+    conf_show_duration(number(r, high), high_text, sizeof high_text);
+    conf_fault(r, place, low, "%s is more than %s, which is %s; allowed is %s <= %s%s", low_text, high,
+               high_text, low, high, more);
 }
 
 static void conf_check_ttls(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
-    conf_check_order(r, "min_ttl", conf->min_ttl_ms, "default_ttl", conf->default_ttl_ms,
-                     "<= max_ttl " QUARANTINE);
-    conf_check_order(r, "default_ttl", conf->default_ttl_ms, "max_ttl", conf->max_ttl_ms, QUARANTINE);
-    conf_check_order(r, "retry_min", conf->retry_min_ms, "retry_max", conf->retry_max_ms, "");
+    conf_check_order(r, "min_ttl", "default_ttl", " <= max_ttl " QUARANTINE);
+    conf_check_order(r, "default_ttl", "max_ttl", " " QUARANTINE);
+    conf_check_order(r, "retry_min", "retry_max", "");
 
     const struct conf_place *place = pair_place(r, "min_ttl", "node_timeout");
     char text[32], limit[32];
@@ -64,19 +70,26 @@ static void conf_check_ttls(struct conf_reader *r)
     }
 }
 
-/* Two names of one server would be two votes of it. */
+/* Two addresses or names of one server would be two votes of it, and so would two of its databases. */
+static void conf_check_twins(struct conf_reader *r, unsigned i, unsigned k)
+{
+    const struct conf_node *node = &r->conf->nodes[i], *other = &r->conf->nodes[k];
+    char name[CONF_NAME_BYTES], other_name[CONF_NAME_BYTES];
+    conf_set_name(node, name);
+    conf_set_name(other, other_name);
+    if (conf_address_equal(&node->address, &other->address))
+        conf_fault(r, &r->node_places[i], "nodes",
+                   "%.300s stands here twice; each master is a server of its own", node->address.shown);
+    else if (strcmp(name, other_name) == 0)
+        conf_fault(r, &r->node_places[i], "nodes",
+                   "two masters have the name %.300s; each is a server of its own", name);
+}
+
 static void conf_check_names(struct conf_reader *r)
 {
-    char name[CONF_NAME_BYTES], other[CONF_NAME_BYTES];
-    for (unsigned i = 0; i < r->conf->masters; i++) {
-        conf_set_name(&r->conf->nodes[i], name);
-        for (unsigned k = 0; k < i; k++) {
-            conf_set_name(&r->conf->nodes[k], other);
-            if (strcmp(name, other) == 0)
-                conf_fault(r, &r->node_places[i], "nodes",
-                           "two masters have the name %.300s; each is a server of its own", name);
-        }
-    }
+    for (unsigned i = 0; i < r->conf->masters; i++)
+        for (unsigned k = 0; k < i; k++)
+            conf_check_twins(r, i, k);
 }
 
 static void conf_check_masters(struct conf_reader *r)
@@ -127,22 +140,31 @@ static void conf_check_break(struct conf_reader *r)
                   "on: without users, whoever reaches redlockd may take any lock away");
 }
 
-static void conf_check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,
-                             int64_t whole)
+static void conf_check_share(struct conf_reader *r, const char *key, const char *whole)
 {
-    const struct conf_place *place = pair_place(r, key, whole_key);
-    if (place && per_peer > whole)
+    const struct conf_place *place = pair_place(r, key, whole);
+    if (place && number(r, key) > number(r, whole))
         conf_fault(r, place, key,
-                   "%lld is more than %s, which is %lld; allowed is 1 to %lld, or 0 for a quarter of it",
-                   (long long)per_peer, whole_key, (long long)whole, (long long)whole);
+                   "%" PRId64 " is more than %s, which is %" PRId64 "; allowed is 1 to %" PRId64
+                   ", or 0 for a quarter of it",
+                   number(r, key), whole, number(r, whole), number(r, whole));
 }
 
-static void conf_check_shares(struct conf_reader *r)
+struct listener {
+    const struct conf_listener *listener;
+    const struct conf_place *place;
+    const char *key;
+};
+
+/* Entry i of listen and then http. */
+static struct listener listener_at(struct conf_reader *r, unsigned i)
 {
+    static const char listen[] = "listen", http[] = "http";
     const struct conf *conf = r->conf;
-    conf_check_share(r, "max_clients_per_peer", conf->max_clients_per_peer, "max_clients", conf->max_clients);
-    conf_check_share(r, "max_locks_per_peer", conf->max_locks_per_peer, "max_locks", conf->max_locks);
-    conf_check_share(r, "max_waits_per_peer", conf->max_waits_per_peer, "max_waiters", conf->max_waiters);
+    unsigned k = i - conf->listeners;
+    if (i < conf->listeners)
+        return (struct listener){&conf->listen[i], &r->listen_places[i], listen};
+    return (struct listener){&conf->http[k], &r->http_places[k], http};
 }
 
 /* Whether only clients are let in that can prove who they are. */
@@ -171,29 +193,26 @@ static void conf_check_listeners(struct conf_reader *r)
 static void conf_check_proofs(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
+    const struct conf_place *place = conf_place(r, "users");
     bool sockets = false, certificates = false;
-    for (unsigned i = 0; i < conf->listeners; i++) {
-        sockets |= conf->listen[i].address.path[0] != '\0';
-        certificates |= conf->listen[i].tls.ca[0] != '\0';
+    for (unsigned i = 0; i < conf->listeners + conf->http_listeners; i++) {
+        const struct conf_listener *listener = listener_at(r, i).listener;
+        sockets |= listener->address.path[0] != '\0';
+        certificates |= listener->tls.ca[0] != '\0';
     }
-    for (unsigned i = 0; i < conf->http_listeners; i++) {
-        sockets |= conf->http[i].address.path[0] != '\0';
-        certificates |= conf->http[i].tls.ca[0] != '\0';
-    }
-    if (!conf->users || conf_place(r, "users")->broken || conf_place(r, "listen")->broken ||
-        conf_place(r, "http")->broken)
+    if (!conf->users || place->broken || conf_place(r, "listen")->broken || conf_place(r, "http")->broken)
         return;
     if (!certificates && users_have(conf->users, MARK_CERT))
         conf_warn(
-            r, conf_place(r, "users"), "users",
+            r, place, "users",
             "cert: no address in listen or http has tls with client_ca, so nobody is known by a certificate");
     if (!sockets && (users_have(conf->users, MARK_UID) || users_have(conf->users, MARK_GID)))
-        conf_warn(r, conf_place(r, "users"), "users",
+        conf_warn(r, place, "users",
                   "uid, gid: no address in listen is a Unix socket, so nobody is known by them");
 }
 
-/* A name in a certificate says only as much as the CA that signed it: with a CA of its own at each address, a partner's
- * CA could make itself a certificate with another user's name. */
+/* A name in a certificate says only as much as the CA that signed it: with a CA of its own at each address, a
+ * partner's CA could make itself a certificate with another user's name. */
 static void conf_check_cas(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
@@ -201,40 +220,54 @@ static void conf_check_cas(struct conf_reader *r)
     if (!conf->users || !users_have(conf->users, MARK_CERT))
         return;
     for (unsigned i = 0; i < conf->listeners + conf->http_listeners; i++) {
-        bool http = i >= conf->listeners;
-        const struct conf_listener *listener = http ? &conf->http[i - conf->listeners] : &conf->listen[i];
-        if (!listener->tls.ca[0])
+        struct listener it = listener_at(r, i);
+        if (!it.listener->tls.ca[0])
             continue;
         if (!first)
-            first = listener;
-        if (strcmp(listener->tls.ca, first->tls.ca) == 0)
+            first = it.listener;
+        if (strcmp(it.listener->tls.ca, first->tls.ca) == 0)
             continue;
-        conf_fault(r, http ? &r->http_places[i - conf->listeners] : &r->listen_places[i],
-                   http ? "http" : "listen",
+        conf_fault(r, it.place, it.key,
                    "client_ca of %s is another than that of %s, so cert: of users could be shown by whoever "
                    "either CA has signed; use one client_ca for all, or secret_file in place of cert",
-                   listener->address.shown, first->address.shown);
+                   it.listener->address.shown, first->address.shown);
         return;
     }
 }
 
-/* Whether a socket that waits for clients has this address already. */
-static bool is_listened_on(const struct conf *conf, const struct conf_address *address)
+/* The entry before i at whose address i would listen, too; i: none. Port 0 stands for any free port. */
+static unsigned same_address(struct conf_reader *r, unsigned i)
 {
-    for (unsigned i = 0; i < conf->listeners; i++)
-        if (conf_address_equal(address, &conf->listen[i].address) && (address->port || address->path[0]))
-            return true;
-    return false;
+    const struct conf_address *address = &listener_at(r, i).listener->address;
+    unsigned k = 0;
+    while (k < i && !conf_address_equal(address, &listener_at(r, k).listener->address))
+        k++;
+    return address->port || address->path[0] ? k : i;
 }
 
+/* Each address is listened on once, be it for clients or for HTTP. */
+static void conf_check_addresses(struct conf_reader *r)
+{
+    for (unsigned i = 0; i < r->conf->listeners + r->conf->http_listeners; i++) {
+        struct listener it = listener_at(r, i);
+        unsigned k = same_address(r, i);
+        if (k < i && listener_at(r, k).key == it.key)
+            conf_fault(r, it.place, it.key, "\"%s\": this address stands here twice",
+                       it.listener->address.shown);
+        else if (k < i)
+            conf_fault(r, it.place, it.key, "%s stands in listen already; HTTP needs an address of its own",
+                       it.listener->address.shown);
+    }
+}
+
+/* What an entry of http serves if it does not say so, and who may see that. */
 static void conf_check_http(struct conf_reader *r)
 {
-    const struct conf *conf = r->conf;
+    struct conf *conf = r->conf;
     for (unsigned i = 0; i < conf->http_listeners; i++) {
-        const struct conf_listener *http = &conf->http[i];
-        if (is_listened_on(conf, &http->address))
-            conf_fault(r, &r->http_places[i], "http",
-                       "%s stands in listen already; HTTP needs an address of its own", http->address.shown);
+        struct conf_listener *http = &conf->http[i];
+        if (!http->serves)
+            http->serves = CONF_SERVES_ALL;
         if (!conf->users && !listener_proves(conf, http) && http->serves != CONF_PROBES &&
             !conf_address_loopback(&http->address))
             conf_warn(
@@ -284,19 +317,17 @@ static bool conf_check_tls(struct conf_reader *r, const struct conf_place *place
     return context != NULL;
 }
 
-/* Checks the TLS of listen or http. */
-static void conf_check_listen_tls(struct conf_reader *r, const char *key,
-                                  const struct conf_listener *listeners, unsigned count,
-                                  const struct conf_place *places)
+/* Checks the TLS of listen and http. */
+static void conf_check_listen_tls(struct conf_reader *r)
 {
-    for (unsigned i = 0; i < count && !conf_place(r, key)->broken; i++) {
-        const struct conf_listener *listener = &listeners[i];
-        if (!listener->tls.on)
+    for (unsigned i = 0; i < r->conf->listeners + r->conf->http_listeners; i++) {
+        struct listener it = listener_at(r, i);
+        if (!it.listener->tls.on || conf_place(r, it.key)->broken)
             continue;
-        if (listener->address.path[0])
-            conf_fault(r, &places[i], key, "a Unix socket needs no TLS: leave tls out");
+        if (it.listener->address.path[0])
+            conf_fault(r, it.place, it.key, "a Unix socket needs no TLS: leave tls out");
         else
-            conf_check_tls(r, &places[i], key, &listener->tls, WIRE_SERVER);
+            conf_check_tls(r, it.place, it.key, &it.listener->tls, WIRE_SERVER);
     }
 }
 
@@ -337,21 +368,76 @@ static void conf_check_node_tls(struct conf_reader *r)
             conf_check_tls(r, &r->node_places[i], "nodes", &conf->nodes[i].tls, WIRE_CLIENT);
 }
 
+/* ---- what the kernel can prove ---- */
+
+/* Lines of "inside outside count", as in /proc/self/uid_map. */
+bool conf_users_mapped(FILE *map)
+{
+    char line[128], *at;
+    unsigned long known = 0; /* ids below it are mapped; the lines are in no order */
+    bool more = true;
+
+    while (more) {
+        more = false;
+        rewind(map);
+        while (fgets(line, sizeof line, map)) {
+            unsigned long inside = strtoul(line, &at, 10);
+            (void)strtoul(at, &at, 10);
+            unsigned long end = inside + strtoul(at, &at, 10);
+            if (inside > known || end <= known)
+                continue;
+            known = end;
+            more = true;
+        }
+    }
+    return known > 65535;
+}
+
+static void map_check(struct conf_reader *r, enum user_mark_kind kind, const char *path)
+{
+    FILE *map = users_have(r->conf->users, kind) ? fopen(path, "re") : NULL;
+
+    if (!map)
+        return;
+    if (!conf_users_mapped(map))
+        conf_fault(
+            r, conf_place(r, "users"), "users",
+            "%s: this process sees other users as 65534, since its user namespace does not map them (%s); "
+            "under systemd set PrivateUsers=no, and in containers use secret_file or cert",
+            user_mark_word(kind), path);
+    fclose(map);
+}
+
+static void conf_check_users(struct conf_reader *r)
+{
+    if (!r->conf->users)
+        return;
+    users_number(r->conf->users, NULL);
+    map_check(r, MARK_UID, "/proc/self/uid_map");
+    map_check(r, MARK_GID, "/proc/self/gid_map");
+}
+
+/* ---- all of it ---- */
+
 void conf_check(struct conf_reader *r)
 {
+    if (r->faults >= CONF_FAULTS_MOST)
+        return;
     conf_check_ttls(r);
     conf_check_masters(r);
     conf_check_names(r);
     conf_check_guard(r);
     conf_check_break(r);
-    conf_check_shares(r);
+    conf_check_share(r, "max_clients_per_peer", "max_clients");
+    conf_check_share(r, "max_locks_per_peer", "max_locks");
+    conf_check_share(r, "max_waits_per_peer", "max_waiters");
     conf_check_listeners(r);
     conf_check_proofs(r);
     conf_check_cas(r);
+    conf_check_addresses(r);
     conf_check_http(r);
-    conf_check_listen_tls(r, "listen", r->conf->listen, r->conf->listeners, r->listen_places);
-    conf_check_listen_tls(r, "http", r->conf->http, r->conf->http_listeners, r->http_places);
+    conf_check_listen_tls(r);
     conf_check_node_tls(r);
     conf_check_secrets(r);
-    conf_users_check(r);
+    conf_check_users(r);
 }

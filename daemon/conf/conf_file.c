@@ -1,22 +1,13 @@
-/* A file -> its text. */
+/* Files -> their text. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/conf/conf_private.h"
 
-int conf_parse(struct conf *conf, const char *name, const char *text, size_t len, FILE *errors)
-{
-    struct conf_reader r = {.conf = conf, .name = name, .errors = errors};
-    return conf_text_read(&r, text, len);
-}
-
-/* Returns the number of bytes, or -1 with errno, which is 0 if only a regular file is allowed and this is
- * none. text has room for one byte more than CONF_FILE_BYTES. */
-static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mode)
+ssize_t conf_file_read(const char *path, bool regular, char *text, size_t size, mode_t *mode)
 {
     struct stat stat = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK : 0));
@@ -28,8 +19,8 @@ static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mod
         errno = 0;
         n = -1;
     }
-    while (n == 0 || (n > 0 && len <= CONF_FILE_BYTES)) {
-        n = read(fd, text + len, CONF_FILE_BYTES + 1 - len);
+    while (n >= 0 && len < size) {
+        n = read(fd, text + len, size - len);
         if (n <= 0)
             break;
         len += (size_t)n;
@@ -41,30 +32,35 @@ static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mod
     return n < 0 ? -1 : (ssize_t)len;
 }
 
-static int path_parse(struct conf *conf, const char *path, bool regular, const char *hint, FILE *errors)
+const char *conf_secret_read(const char *path, char *secret, size_t size, mode_t *mode)
 {
-    struct conf_reader r = {.conf = conf, .name = path, .errors = errors};
-    char *text = malloc(CONF_FILE_BYTES + 1);
-    ssize_t len = text ? file_read(path, regular, text, &r.mode) : -1;
-    if (len >= 0) {
-        conf_text_read(&r, text, (size_t)len);
-    } else {
-        conf_defaults(conf);
-        fprintf(errors, "%s: cannot be read: %s%s\n", path,
-                errno != 0 ? strerror(errno) : "it is no regular file", hint);
-        r.faults = 1;
+    static char text[CONF_PASSWORD_BYTES + 2];
+    ssize_t len = conf_file_read(path, true, text, sizeof text, mode);
+    const char *wrong = NULL;
+    if (len < 0)
+        return errno ? strerror(errno) : "not a file";
+    if (len > 0 && text[len - 1] == '\n')
+        len--;
+    if (len > 0 && text[len - 1] == '\r')
+        len--;
+    if (len == 0)
+        wrong = "it is empty; write the password into it";
+    else if ((size_t)len >= size)
+        wrong = size < CONF_PASSWORD_BYTES ? "it is too long; a secret has at most 255 bytes"
+                                           : "it is too long; a password has at most 8192 bytes";
+    else if (memchr(text, 0, (size_t)len) || memchr(text, '\n', (size_t)len))
+        wrong = "it holds more than one line";
+    if (!wrong) {
+        memcpy(secret, text, (size_t)len);
+        secret[len] = 0;
     }
-    free(text);
-    return r.faults;
+    explicit_bzero(text, sizeof text);
+    return wrong;
 }
 
-int conf_read(struct conf *conf, const char *path, FILE *errors)
+const char *conf_password_read(const struct conf *conf, char password[CONF_PASSWORD_BYTES])
 {
-    return path_parse(conf, path, false, "; name another file with -c, or try redlockd --dev without any",
-                      errors);
-}
+    mode_t mode;
 
-int conf_read_again(struct conf *conf, const char *path, FILE *errors)
-{
-    return path_parse(conf, path, true, "", errors);
+    return conf_secret_read(conf->node_password_file, password, CONF_PASSWORD_BYTES, &mode);
 }

@@ -1,54 +1,8 @@
 /* Users and passwords for masters: from URLs, and from a file. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/conf/conf_private.h"
-
-const char *conf_secret_read(const char *path, char *secret, size_t size, mode_t *mode)
-{
-    static char text[CONF_PASSWORD_BYTES + 2];
-    struct stat stat;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return strerror(errno);
-    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode)) {
-        close(fd);
-        return "not a file";
-    }
-    ssize_t len = read(fd, text, sizeof text);
-    const char *wrong = len < 0 ? strerror(errno) : NULL;
-    close(fd);
-    if (wrong)
-        return wrong;
-    if (len > 0 && text[len - 1] == '\n')
-        len--;
-    if (len > 0 && text[len - 1] == '\r')
-        len--;
-    if (len == 0)
-        wrong = "it is empty; write the password into it";
-    else if ((size_t)len >= size)
-        wrong = size < CONF_PASSWORD_BYTES ? "it is too long; a secret has at most 255 bytes"
-                                           : "it is too long; a password has at most 8192 bytes";
-    else if (memchr(text, 0, (size_t)len) || memchr(text, '\n', (size_t)len))
-        wrong = "it holds more than one line";
-    if (!wrong) {
-        memcpy(secret, text, (size_t)len);
-        secret[len] = 0;
-    }
-    explicit_bzero(text, sizeof text);
-    *mode = stat.st_mode;
-    return wrong;
-}
-
-const char *conf_password_read(const struct conf *conf, char password[CONF_PASSWORD_BYTES])
-{
-    mode_t mode;
-
-    return conf_secret_read(conf->node_password_file, password, CONF_PASSWORD_BYTES, &mode);
-}
 
 static void conf_check_own_secrets(struct conf_reader *r)
 {

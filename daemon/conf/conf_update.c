@@ -1,5 +1,4 @@
 /* Taking over the changes of a file that was read again. */
-#include <assert.h>
 #include <string.h>
 
 #include "daemon/conf/conf_address.h"
@@ -16,11 +15,11 @@ struct update {
 };
 
 /* Whether a setting differs. For a scalar, from and to are then its two values. */
-static bool differs(struct update *u, const struct conf_setting *setting)
+static bool differs(struct update *u, const struct conf_row *setting)
 {
     for (unsigned i = 0;; i++) {
-        bool before = setting->kind->show(u->conf, setting, i, u->from, sizeof u->from);
-        bool after = setting->kind->show(u->fresh, setting, i, u->to, sizeof u->to);
+        bool before = conf_show(u->conf, setting, i, u->from, sizeof u->from);
+        bool after = conf_show(u->fresh, setting, i, u->to, sizeof u->to);
         if (before != after)
             return true;
         if (!before)
@@ -28,14 +27,6 @@ static bool differs(struct update *u, const struct conf_setting *setting)
         if (strcmp(u->from, u->to) != 0)
             return true;
     }
-}
-
-static const struct conf_setting *setting_find(const char *key)
-{
-    const struct conf_setting *setting = conf_settings;
-    while (strcmp(setting->key, key) != 0)
-        setting++;
-    return setting;
 }
 
 /* Whether other masters, or other databases of theirs, are meant. How they are reached is another matter. */
@@ -72,47 +63,38 @@ static bool ttls_held_back(const struct update *u)
     return u->fresh->default_ttl_ms > u->conf->max_ttl_ms;
 }
 
-static const char *held_back_by(struct update *u, const struct conf_setting *setting)
+static bool is_held_back(const struct update *u, const struct conf_row *setting)
 {
     if (!setting->with)
-        return NULL;
-    bool held = strcmp(setting->with, "nodes") == 0 ? masters_differ(u) : ttls_held_back(u);
-    return held ? setting->with : NULL;
+        return false;
+    return strcmp(setting->with, "nodes") == 0 ? masters_differ(u) : ttls_held_back(u);
 }
 
-/* Sets the value that show() wrote to u->to. logins_update() takes the URLs and TLS of masters. */
-static void update_take(struct update *u, const struct conf_setting *setting)
+static enum conf_when takes_effect(const struct update *u, const struct conf_row *setting, bool held)
 {
-    if (setting->kind == &conf_kind_nodes)
-        return;
-    if (setting->kind == &conf_kind_node_tls) {
-        u->conf->node_tls = u->fresh->node_tls;
-        return;
-    }
-    char why[CONF_WHY_BYTES];
-    bool good = setting->kind->set(u->conf, setting, u->to, why);
-    assert(good);
-    (void)good;
+    if (strcmp(setting->key, "nodes") == 0)
+        return nodes_when(u);
+    return held ? conf_row_find(&conf_whole, setting->with)->when : setting->when;
 }
 
-static void setting_update(struct update *u, const struct conf_setting *setting)
+/* The items of lists are not taken: logins_update() and users_update() take what a reload may change of them. */
+
+static void setting_update(struct update *u, const struct conf_row *setting)
 {
-    struct conf_change change = {.key = setting->key, .when = setting->when};
-    change.with = held_back_by(u, setting);
+    bool held = is_held_back(u, setting), list = setting->kind->most > 0;
     if (!differs(u, setting))
         return;
-    if (change.with)
-        change.when = setting_find(change.with)->when;
-    if (setting->kind == &conf_kind_nodes)
-        change.when = nodes_when(u);
-    if (!setting->kind->list) {
-        change.from = u->from;
-        change.to = u->to;
-    }
+    const struct conf_change change = {
+        .key = setting->key,
+        .when = takes_effect(u, setting, held),
+        .with = held ? setting->with : NULL,
+        .from = list ? NULL : u->from,
+        .to = list ? NULL : u->to,
+    };
     if (change.when == CONF_NEXT_LOGIN)
         u->login_told = true;
-    if (change.when < CONF_RESTART)
-        update_take(u, setting);
+    if (change.when < CONF_RESTART && !list)
+        memcpy((char *)u->conf + setting->at, (const char *)u->fresh + setting->at, setting->size);
     u->told(u->arg, &change);
 }
 
@@ -174,7 +156,7 @@ void conf_update(struct conf *conf, const struct conf *fresh,
 {
     struct update u = {.conf = conf, .fresh = fresh, .told = told, .arg = arg};
     for (unsigned k = 0; k < CONF_KEYS; k++)
-        if (conf_settings[k].kind != &conf_kind_users)
+        if (!conf_settings[k].kind->users)
             setting_update(&u, &conf_settings[k]);
     users_update(&u);
     logins_update(&u);

@@ -1,4 +1,4 @@
-/* Small questions about the nodes of a YAML document. Private to conf_read.c and conf_users.c. */
+/* Small questions about the nodes of a YAML document. Private to conf_yaml.c and conf_read.c. */
 #ifndef REDLOCKD_CONF_YAML_H
 #define REDLOCKD_CONF_YAML_H
 
@@ -28,20 +28,19 @@ static inline bool yaml_is_null(const yaml_node_t *node)
     return false;
 }
 
-/* The value of a key in a mapping; NULL: the key is not there. */
-static inline const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_t *mapping,
-                                            const char *key)
+/* The first pair of a mapping with that key; NULL: the key is not there. */
+static inline const yaml_node_pair_t *pair_find(yaml_document_t *document, const yaml_node_t *mapping,
+                                                const char *key)
 {
     for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
         const yaml_node_t *node = yaml_document_get_node(document, p->key);
         if (node->type == YAML_SCALAR_NODE && strcmp(yaml_text(node), key) == 0)
-            return yaml_document_get_node(document, p->value);
+            return p;
     }
     return NULL;
 }
 
-/* Reads the list of users; place is that of the value. Returns false after errors. */
-bool conf_users_read(struct conf_reader *r, yaml_document_t *document, const yaml_node_t *value,
-                     const struct conf_place *place);
+/* Reads the settings of a document, whose root is a mapping. */
+void conf_document_read(struct conf_reader *r, yaml_document_t *document, const yaml_node_t *root);
 
 #endif
