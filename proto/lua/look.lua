@@ -8,16 +8,22 @@
 --         has as the first daemon said it; 1: all who have one heard (else 0, or -1: PUBLISH is not allowed); the shortest
 --         and the longest TTL of a slot, in ms (-1: not known)
 --
--- The number lives on as long as daemons look that have the same.
+-- The number lives on as long as daemons look that have the same. Another number, which was said while the master's clock
+-- was ahead, lives no longer than that either.
 --
 -- > SET redlock:job,0 d1d1d1d1
 -- > SET redlock:job,5 d1d1d1d1
 -- > look redlock:job redlock:,slots:job , 6 0 0 0 9000 -> 6 1 -1 -1 !
+-- > SET redlock:,slots:old 4 PX 9000000
+-- > SET redlock:old,5 d1d1d1d1
+-- > look redlock:old redlock:,slots:old , 6 0 0 0 9000 -> 4 1 -1 -1 *
+-- > PTTL redlock:,slots:old                              -> [0-9][0-9][0-9][0-9]
 local pcall, prefix, number, queue, slots = redis.pcall, KEYS[1] .. ',', KEYS[2], KEYS[3], tonumber(ARGV[1])
 local said = pcall('SET', number, slots, 'NX', 'PX', ARGV[5])
 if type(said) == 'table' and said.err then return said end
 said = said and slots or pcall('GET', number)
-if said == ARGV[1] then pcall('PEXPIRE', number, ARGV[5]) end
+local late = type(said) == 'string' and pcall('PTTL', number) > tonumber(ARGV[5])
+if said == ARGV[1] or late then pcall('PEXPIRE', number, ARGV[5]) end
 if type(said) == 'table' then said = 0 end
 if queue then
     local time = pcall('TIME')

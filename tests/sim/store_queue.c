@@ -166,8 +166,9 @@ static void look_agrees(struct store *s, int64_t now_ms, const struct store_comm
 {
     if (slots_said(s, now_ms, command->name) == 0)
         s->slots[command->name].n = command->slots;
-    if (s->slots[command->name].n == command->slots)
-        s->slots[command->name].expires_ms = now_ms + (int64_t)command->number;
+    int64_t ends_ms = now_ms + (int64_t)command->number;
+    if (s->slots[command->name].n == command->slots || s->slots[command->name].expires_ms > ends_ms)
+        s->slots[command->name].expires_ms = ends_ms;
 }
 
 /* The daemons of all slots hear that somebody waits, each once. */
