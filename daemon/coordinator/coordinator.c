@@ -20,7 +20,6 @@
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/session/request.h"
 #include "daemon/coordinator/session/session_end.h"
@@ -339,8 +338,6 @@ static void handle_timer(struct coordinator *c)
 static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
-    if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
-        round = c->rounds_pending.last != NULL ? IN_FLIGHT_OWNER(round, c->rounds_pending.last) : NULL;
     if (round != NULL)
         votes_told(c, round, event->master, verb, &event->vote);
 }
@@ -452,7 +449,7 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
 /* Changes the deadlines of the step's actions back to CLOCK_BOOTTIME. */
 static void show_boottime(const struct coordinator *c, struct actions *actions)
 {
-    if (c->behind_ms == 0 || mutant(MUTANT_UNTIL_WITHOUT_BEHIND))
+    if (c->behind_ms == 0)
         return;
     for (unsigned i = 0; i < actions->count; i++) {
         struct action *action = &actions->list[i];

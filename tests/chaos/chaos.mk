@@ -1,5 +1,5 @@
 # make chaos T=60 [SEED=n] [KEEP=folder] [ONLY=fault,fault]: real processes under faults.
-# This needs the second build of CORE_OBJ, with the planted bugs in it, from tests/sim/sim.mk.
+# This needs the second build of the coordinator, with the planted bugs in it, from tests/sim/sim.mk.
 CHAOS_MUTANT_OBJ := $(BUILD)/tests/chaos/redlockd_mutant.o
 CHAOS_OBJ := $(filter-out $(CHAOS_MUTANT_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/chaos/*.c))))
 CHAOS     := $(BUILD)/tests/chaos/chaos
@@ -12,8 +12,7 @@ CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),-
 $(CHAOS): $(CHAOS_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis
 
-$(CHAOS_MUTANT_OBJ): ALL_CFLAGS += -DMUTANTS
-$(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(BUILD)/tests/sim/planted.o $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
+$(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(BUILD)/tests/sim/planted.o $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/planted/%.o)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(CHAOS_OBJ:.o=.d) $(CHAOS_MUTANT_OBJ:.o=.d)

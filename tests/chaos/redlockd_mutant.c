@@ -1,14 +1,12 @@
 /* Linked into a redlockd with planted bugs: REDLOCKD_MUTANT names the active one. If chaos did not find
  * it, it would not find the same mistake made by accident. */
-#ifndef MUTANTS
-#define MUTANTS
-#endif
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/coordinator/mutant.h"
+#include "tests/sim/mutant.h"
+
+enum mutant mutant_active;
 
 static const char *const names[] = {
 #define MUTANT_NAME(id, name, text) [MUTANT_##id] = (name),

@@ -1,9 +1,8 @@
 # make cov: what the tests reach of the coordinator and of proto/, by gcc's gcov. Assertions are left out
-# (-DNDEBUG), since a branch that must never be taken cannot be covered. The simulator drives the shipped
-# coordinator here, not the one with the planted bugs.
+# (-DNDEBUG), since a branch that must never be taken cannot be covered.
 COV      := build/cov
 COV_MAKE := $(MAKE) --no-print-directory BUILD=$(COV) CFLAGS="-O0 -g --coverage -DNDEBUG -Wno-unused -Wno-unused-parameter" \
-            LDFLAGS=--coverage SIM_CORE='$$(CORE_OBJ)'
+            LDFLAGS=--coverage
 # The tests that run the code in their own process; tests with a real daemon are left out.
 COV_UNIT := $(filter $(BUILD)/tests/unit/test_line% $(BUILD)/tests/unit/test_resp% $(BUILD)/tests/unit/test_quorum \
             $(BUILD)/tests/unit/test_tables $(BUILD)/tests/unit/test_coordinator%,$(UNIT))

@@ -153,7 +153,7 @@ static void fault_sleep(struct sim_world *w, struct sim_daemon *d, int64_t end_u
         if (c->home == d->index && !c->remote)
             later(&c->paused_until_us, end_us);
     }
-    if (mutant_active != MUTANT_MONOTONIC_CLOCK)
+    if (!mutant(MUTANT_MONOTONIC_CLOCK))
         return;
     d->clock.stopped_us += end_us - w->now_us;
     oracle_slept(w, d->index, end_us - w->now_us);

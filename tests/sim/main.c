@@ -179,6 +179,32 @@ static int run_jobs(const struct options *options)
     return failed != 0;
 }
 
+static bool can_plant(bool asked, const char *where)
+{
+    if (!asked || mutants_linked)
+        return true;
+    fprintf(stderr,
+            "sim: %s asks for a planted bug, and this program has the daemon's own coordinator, without any: "
+            "use sim_planted, which `make mutants` builds beside it\n",
+            where);
+    return false;
+}
+
+static int run_read(const struct options *options, struct sim_world *w, struct sim_plan *plan,
+                    const char *path)
+{
+    w->trace.print = options->trace;
+    if (options->mutant != MUTANT_NONE)
+        plan->mutant = options->mutant;
+    if (!can_plant(plan->mutant != MUTANT_NONE, path))
+        return 1;
+    int failed = run_plan(w, plan);
+    if (failed != 0)
+        failed = fail(options, w, plan);
+    printf("%s: %s\n", path, failed ? "FAILED" : "passed");
+    return failed;
+}
+
 static int run_file(const struct options *options, const char *path)
 {
     struct sim_world *w = world_new();
@@ -187,15 +213,8 @@ static int run_file(const struct options *options, const char *path)
     int failed = 1;
     if (file == NULL)
         perror(path);
-    else if (plan_read(plan, file, path)) {
-        w->trace.print = options->trace;
-        if (options->mutant != MUTANT_NONE)
-            plan->mutant = options->mutant;
-        failed = run_plan(w, plan);
-        if (failed != 0)
-            failed = fail(options, w, plan);
-        printf("%s: %s\n", path, failed ? "FAILED" : "passed");
-    }
+    else if (plan_read(plan, file, path))
+        failed = run_read(options, w, plan, path);
     if (file != NULL)
         fclose(file);
     world_free(w);
@@ -337,6 +356,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (!can_plant(options.mutants || options.mutant != MUTANT_NONE, "the command line"))
+        return 2;
     if (options.mutants)
         return hunt_all(&options);
     int failed = 0;

@@ -9,10 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifndef MUTANTS
-#define MUTANTS /* the simulator always has the planted bugs */
-#endif
-#include "daemon/coordinator/mutant.h"
+#include "tests/sim/mutant.h"
 #include "tests/sim/names.h"
 
 enum {

@@ -1,17 +1,13 @@
 /* Planted bugs that replace whole functions of the coordinator, for its build with planted bugs. There sim.mk
  * renames each function below to function_rule() in the file that defines it, so that callers in other files
- * come here first. A planted bug that is a single condition is a mutant() in the coordinator instead. */
-#ifndef MUTANTS
-#define MUTANTS
-#endif
-
+ * come here first. A planted bug that is a single condition is a mutant() in planted.patch instead. */
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/ask/resume.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
+#include "tests/sim/mutant.h"
 
-enum mutant mutant_active;
+const bool mutants_linked = true;
 
 /* The functions as the coordinator has them. */
 void acquire_begin_rule(struct coordinator *c, struct resource *resource);

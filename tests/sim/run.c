@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/sim/mutant.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/store_mutant.h"
 
 static struct sim_world *running; /* for the handler of SIGABRT */
 
@@ -19,7 +19,7 @@ static void aborted(int number)
 int run_plan(struct sim_world *w, const struct sim_plan *plan)
 {
     struct sigaction action = {.sa_handler = aborted, .sa_flags = SA_NODEFER}, before;
-    mutant_active = store_mutant = plan->mutant;
+    mutant_active = plan->mutant;
     running = w;
     sigaction(SIGABRT, &action, &before);
     if (sigsetjmp(w->out, 1) == 0)

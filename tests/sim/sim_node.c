@@ -2,8 +2,8 @@
  * jittered back-off. */
 #include <string.h>
 
+#include "tests/sim/mutant.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/store_mutant.h"
 
 enum { DIAL_TIMEOUT_US = 1000000, BACKOFF_US = 50000, BACKOFF_MOST_US = 1000000 };
 
@@ -122,7 +122,7 @@ static bool has_token(enum command_verb verb)
 static uint64_t heal_number(const struct sim_world *w, unsigned master, uint64_t number)
 {
     int64_t left_ms = (int64_t)number - clock_ms(&w->master[master].clock, w->now_us);
-    if (store_mutant != MUTANT_HEAL_BY_PX)
+    if (!mutant(MUTANT_HEAL_BY_PX))
         return number;
     return left_ms > 0 ? (uint64_t)left_ms : 1;
 }

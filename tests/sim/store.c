@@ -4,11 +4,11 @@
 #include <stddef.h>
 
 #include "tests/group_model.h"
-#include "tests/sim/store_mutant.h"
+#include "tests/sim/mutant.h"
 #include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
 
-enum mutant store_mutant = MUTANT_NONE;
+enum mutant mutant_active = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
 
 /* The token, or the other one of a lease that settles. */
@@ -111,7 +111,7 @@ static bool group_written(const struct store *s, int64_t now_ms, const struct st
     if (!group_model_writes(command->verb, there, &s->group.group, written, (int64_t)command->waited_ms,
                             now_ms))
         return false;
-    if (store_mutant == MUTANT_FROM_LOWERED && written->back_ms != 0) {
+    if (mutant(MUTANT_FROM_LOWERED) && written->back_ms != 0) {
         written->from_ms = written->back_ms + (int64_t)command->waited_ms;
         written->back_ms = 0;
     }
@@ -135,8 +135,8 @@ static void store_group_set(struct store *s, int64_t now_ms, const struct store_
 static void store_set(struct store_key *key, int64_t now_ms, const struct store_command *command,
                       struct vote *vote)
 {
-    bool from_now = command->verb == COMMAND_SET || store_mutant == MUTANT_HEAL_BY_PX;
-    if (store_there(key, now_ms) && !(store_mutant == MUTANT_SHARE_OVER && key->readers > 0))
+    bool from_now = command->verb == COMMAND_SET || mutant(MUTANT_HEAL_BY_PX);
+    if (store_there(key, now_ms) && !(mutant(MUTANT_SHARE_OVER) && key->readers > 0))
         return;
     key_set(key, command, (from_now ? now_ms : 0) + (int64_t)command->number);
     vote->kind = VOTE_YES;
@@ -161,7 +161,7 @@ static void store_release(struct store *s, struct store_key *key, int64_t now_ms
         queue_letter(command, to, command->maker);
         if (key->there)
             return;
-    } else if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
+    } else if (!store_there(key, now_ms) || (!is_ours(key, command) && !mutant(MUTANT_PLAIN_DEL)))
         return;
     else
         queue_letter(command, to, key->maker);
@@ -181,14 +181,14 @@ static void store_extend(struct store_key *key, int64_t now_ms, const struct sto
         readers_extend(key, now_ms, command, vote);
         return;
     }
-    if (!there && store_mutant == MUTANT_EXTEND_RESURRECTS) {
+    if (!there && mutant(MUTANT_EXTEND_RESURRECTS)) {
         key_set(key, command, now_ms + (int64_t)command->number);
         there = true;
     }
-    if (!there || ((key->tok != command->tok || key->list != 0) && store_mutant != MUTANT_EXTEND_NO_COMPARE))
+    if (!there || ((key->tok != command->tok || key->list != 0) && !mutant(MUTANT_EXTEND_NO_COMPARE)))
         return;
     int64_t wanted_ms = now_ms + (int64_t)command->number;
-    if (wanted_ms > key->expires_ms || store_mutant == MUTANT_EXTEND_SHORTENS)
+    if (wanted_ms > key->expires_ms || mutant(MUTANT_EXTEND_SHORTENS))
         key->expires_ms = wanted_ms;
     else if (command->most_ms != 0 && key->expires_ms > now_ms + (int64_t)command->most_ms)
         key->expires_ms = now_ms + (int64_t)command->most_ms;
@@ -252,7 +252,7 @@ static void store_move(struct store_key *key, int64_t now_ms, const struct store
         vote->kind = VOTE_YES;
         return;
     }
-    if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_MOVE_NO_COMPARE))
+    if (!store_there(key, now_ms) || (!is_ours(key, command) && !mutant(MUTANT_MOVE_NO_COMPARE)))
         return;
     key->tok = command->to;
     key->maker = command->to_maker;
@@ -266,7 +266,7 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
     if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to) ||
         key->list != 0)
         return;
-    if (secret && store_mutant == MUTANT_SETTLE_BLIND)
+    if (secret && mutant(MUTANT_SETTLE_BLIND))
         return;
     key->tok = command->to;
     key->maker = command->to_maker;
@@ -289,13 +289,13 @@ static void store_down(struct store_key *key, int64_t now_ms, const struct store
         readers_extend(key, now_ms, &extend, vote);
         return;
     }
-    if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_DOWN_BLIND))
+    if (!store_there(key, now_ms) || (!is_ours(key, command) && !mutant(MUTANT_DOWN_BLIND)))
         return;
     key->readers = 0;
     readers_join(key, command->to, command->to_maker, ends_ms > key->expires_ms ? ends_ms : key->expires_ms);
     vote->kind = VOTE_NUMBER;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
-    if (store_mutant == MUTANT_DOWN_NO_TTL)
+    if (mutant(MUTANT_DOWN_NO_TTL))
         key->expires_ms = INT64_MAX;
 }
 

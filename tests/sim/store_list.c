@@ -1,7 +1,7 @@
 /* The scripts for lists of names, as proto/lua/ has them. */
 #include <assert.h>
 
-#include "tests/sim/store_mutant.h"
+#include "tests/sim/mutant.h"
 #include "tests/sim/store_queue.h"
 
 static bool is_there(const struct store *s, int64_t now_ms, unsigned name)
@@ -37,8 +37,8 @@ static unsigned names_count(const struct store_command *command)
 /* Numbers are counted by the places in the list. */
 static void list_set(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
 {
-    bool from_now = command->verb == COMMAND_SET || store_mutant == MUTANT_HEAL_BY_PX;
-    bool some = store_mutant == MUTANT_LIST_SET_SOME, set = false;
+    bool from_now = command->verb == COMMAND_SET || mutant(MUTANT_HEAL_BY_PX);
+    bool some = mutant(MUTANT_LIST_SET_SOME), set = false;
     uint64_t place = 0;
     FOR_NAMES(n, command->name)
     {
@@ -73,7 +73,7 @@ static void list_release(struct store *s, int64_t now_ms, const struct store_com
             continue;
         s->key[n].there = false;
         vote->kind = VOTE_YES;
-        if (store_mutant == MUTANT_LIST_RELEASE_ONE)
+        if (mutant(MUTANT_LIST_RELEASE_ONE))
             return;
     }
     if (vote->kind == VOTE_YES)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/sim/store_mutant.h"
+#include "tests/sim/mutant.h"
 #include "tests/sim/store_readers.h"
 
 static void queue_refresh(struct store_queue *queue, int64_t now_ms)
@@ -63,7 +63,7 @@ unsigned queue_say(const struct publisher *to, uint32_t id, char what, const str
 
 void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker)
 {
-    if (command->self != 0 && maker != command->self && store_mutant != MUTANT_NO_LETTER)
+    if (command->self != 0 && maker != command->self && !mutant(MUTANT_NO_LETTER))
         queue_say(to, maker, 'g', command);
 }
 
@@ -139,7 +139,7 @@ void queue_enqueue(struct store *s, int64_t now_ms, const struct store_command *
     }
     if (!store_there(key, now_ms))
         return;
-    bool silent = store_mutant == MUTANT_ENQUEUE_SILENT;
+    bool silent = mutant(MUTANT_ENQUEUE_SILENT);
     vote->kind = silent || queue_say(to, key->maker, 't', command) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
@@ -180,7 +180,7 @@ static void look_tells(struct store *s, const struct store_command *command, con
         bool told = key->maker == command->self;
         for (unsigned before = 1; before < slot; before++)
             told |= store_key(s, command->name, before)->maker == key->maker;
-        if (!told && store_mutant != MUTANT_ENQUEUE_SILENT && queue_say(to, key->maker, 't', command) == 0)
+        if (!told && !mutant(MUTANT_ENQUEUE_SILENT) && queue_say(to, key->maker, 't', command) == 0)
             seen->heard = false;
     }
 }
@@ -229,7 +229,7 @@ void queue_pass(struct store *s, int64_t now_ms, const struct store_command *com
                 const struct publisher *to, struct vote *vote)
 {
     const struct store_key *key = &s->key[command->name];
-    if (pass_walks(s, now_ms, command) || store_mutant == MUTANT_PASS_BLIND)
+    if (pass_walks(s, now_ms, command) || mutant(MUTANT_PASS_BLIND))
         queue_walk(s, now_ms, command, to, vote);
     else if (slots_said(s, now_ms, command->name) == 0 && key->readers == 0 && key->maker != command->self)
         queue_say(to, key->maker, 't', command);

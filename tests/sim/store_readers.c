@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "tests/sim/store_mutant.h"
+#include "tests/sim/mutant.h"
 
 const struct store_reader *readers_find(const struct store_key *key, int64_t now_ms, uint32_t tok)
 {
@@ -70,7 +70,7 @@ bool readers_leave(struct store_key *key, uint32_t tok)
         if (key->reader[i].tok != tok)
             continue;
         readers_out(key, i);
-        if (store_mutant == MUTANT_LEAVE_ALL) {
+        if (mutant(MUTANT_LEAVE_ALL)) {
             key->readers = 0;
             key->there = false;
         }
@@ -95,8 +95,8 @@ void readers_join(struct store_key *key, uint32_t tok, uint32_t maker, int64_t e
     }
     key->there = true;
     key->list = 0;
-    key->expires_ms = store_mutant == MUTANT_SHARE_TTL_FIRST ? key->reader[0].ends_ms : readers_last_ms(key);
-    if (store_mutant == MUTANT_SHARE_NO_TTL)
+    key->expires_ms = mutant(MUTANT_SHARE_TTL_FIRST) ? key->reader[0].ends_ms : readers_last_ms(key);
+    if (mutant(MUTANT_SHARE_NO_TTL))
         key->expires_ms = INT64_MAX;
 }
 
@@ -106,7 +106,7 @@ bool readers_barred(const struct store *s, int64_t now_ms, const struct store_co
     const struct store_mark *mark = &s->mark[command->name];
     bool sooner = mark->came_ms < now_ms - (int64_t)command->waited_ms;
     return mark->id != 0 && now_ms <= mark->expires_ms && mark->id != command->self && sooner &&
-           store_mutant != MUTANT_MARK_UNSEEN;
+           !mutant(MUTANT_MARK_UNSEEN);
 }
 
 void readers_share(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
@@ -114,7 +114,7 @@ void readers_share(struct store *s, int64_t now_ms, const struct store_command *
     struct store_key *key = &s->key[command->name];
     bool at = command->verb == COMMAND_SHARE_AT;
     int64_t ends_ms = (int64_t)command->number + (at ? 0 : now_ms);
-    if (store_there(key, now_ms) && key->readers == 0 && store_mutant != MUTANT_SHARE_PASSES)
+    if (store_there(key, now_ms) && key->readers == 0 && !mutant(MUTANT_SHARE_PASSES))
         return;
     if (at ? ends_ms <= now_ms : readers_barred(s, now_ms, command))
         return;
@@ -151,7 +151,7 @@ void readers_extend(struct store_key *key, int64_t now_ms, const struct store_co
                     struct vote *vote)
 {
     const struct store_reader *reader = readers_find(key, now_ms, command->tok);
-    if (reader == NULL && store_mutant != MUTANT_EXTEND_ADDS)
+    if (reader == NULL && !mutant(MUTANT_EXTEND_ADDS))
         return;
     if (command->verb == COMMAND_EXTEND)
         readers_join(key, command->tok, command->maker, now_ms + (int64_t)command->number);

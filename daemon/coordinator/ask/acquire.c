@@ -14,8 +14,6 @@
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/name/mark.h"
@@ -52,8 +50,6 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     }
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     order.may = masters_without(round->tally.asked, round_without_key(round));
-    if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
-        order.may = round->tally.granted;
     order.wakes = wakes && round->mode->wakes;
     order.sent = round->tally.asked;
     order.stays = order.wakes && stays;
@@ -96,7 +92,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         return; /* the trial may show that less of the validity is left */
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     struct resource *resource = round->resource;
-    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
+    if (until_ms - c->now_ms < c->config.min_validity_ms) {
         acquire_fail(c, round, REPLY_NOQUORUM);
     } else if (wait_is_over(c, resource->queue->head)) {
         resource_head_leaves(c, resource);
@@ -220,8 +216,7 @@ void acquire_set(struct coordinator *c, struct resource *resource)
  * peer's own UNLOCK would find none. */
 static bool acquire_is_held_back(const struct coordinator *c, const struct wait *wait)
 {
-    return coordinator_admits(c, wait->session->peer, VERB_LOCK) != ADMISSION_NOW &&
-           !mutant(MUTANT_PEER_UNLIMITED);
+    return coordinator_admits(c, wait->session->peer, VERB_LOCK) != ADMISSION_NOW;
 }
 
 void acquire_begin(struct coordinator *c, struct resource *resource)
@@ -296,11 +291,6 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)
 {
-    if (mutant(MUTANT_SLOT_BY_LOOK) && round->resource->queue->slots != NULL &&
-        round->resource->queue->slots->looked) {
-        acquire_grant(c, round);
-        return;
-    }
     const struct fence *fence = &round->fence;
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | round_silent(round);

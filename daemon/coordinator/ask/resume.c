@@ -13,7 +13,6 @@
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
@@ -133,8 +132,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     const struct token *old = lease != NULL ? &lease->hold.token : &what->token;
     struct token token = *old;
     const struct mode *mode = mode_of(c, resource, token_is_shared(old));
-    if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
-        random_token(c, resource, &token, mode);
+    random_token(c, resource, &token, mode);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;
@@ -184,15 +182,11 @@ static void set_back(struct coordinator *c, const struct round *round)
                                   .back = &round->resume->old,
                                   .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */
                                   .may = round->resume->may};
-    if (mutant(MUTANT_RESUME_NO_SET_BACK))
-        return;
     if (round->resume->given_back) {
         order.back = NULL;
         order.resource = round->resource;
         order.known = true;
     }
-    if (mutant(MUTANT_RESUME_SET_BACK_ANSWERED))
-        order.may = masters_without(order.may, round_silent(round) | round->tally.failed);
     c->stats.attempts_undone++;
     release_begin(c, &order);
     if (round->resume->given_back)
@@ -310,8 +304,7 @@ static void resume_extend(struct coordinator *c, struct round *round)
     tally->asked = asked | tally->refused | tally->failed;
     tally->granted = 0;
     round_send(c, round, COMMAND_EXTEND, asked, (uint64_t)round->ttl_ms);
-    if (!mutant(MUTANT_RESUME_OLD_FENCE))
-        fence_ask(c, round, masters_without(asked & c->voters, round->voided));
+    fence_ask(c, round, masters_without(asked & c->voters, round->voided));
 }
 
 /* Decides whether Q masters moved the key. -NOTHELD needs N-Q+1 masters without the old token, and none
@@ -341,11 +334,7 @@ static void look_resuming(struct coordinator *c, struct round *round, bool late)
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
     if (late || masters_count(can) < c->quorum)
         resume_fail(c, round, REPLY_NOQUORUM);
-    else if (masters_count(stand) < c->quorum)
-        return;
-    else if (mutant(MUTANT_RESUME_OLD_FENCE))
-        resume_grant(c, round);
-    else
+    else if (masters_count(stand) >= c->quorum)
         resume_fenced(c, round, fence_decide(c, round));
 }
 

@@ -10,7 +10,6 @@
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/mode/downgrade.h"
 #include "daemon/coordinator/mode/join.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/round.h"
 
@@ -249,7 +248,7 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
     if (ttl_ms > (uint64_t)c->config.max_ttl_ms)
         ttl_ms = (uint64_t)c->config.max_ttl_ms;
     int64_t until_ms = quorum_until_ms(round->t0_ms, (int64_t)ttl_ms);
-    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_EXTEND_NO_VALIDITY))
+    if (until_ms - c->now_ms < c->config.min_validity_ms)
         end_expiring(c, round);
     else
         end_held(c, round, until_ms);
@@ -269,8 +268,7 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
  * group's marker stands by now, others may grant. */
 static masters_t extend_yes(const struct coordinator *c, const struct round *round)
 {
-    masters_t differing = mutant(MUTANT_DISAGREEMENT_RENEWS) ? 0 : c->differing;
-    return masters_without(fresh_of(c, round->tally.granted & round->votes), differing);
+    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)

@@ -9,7 +9,6 @@
 #include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
 #include "daemon/coordinator/mode/names.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
@@ -17,7 +16,7 @@
 
 /* Fences of a reserve: some for each waiter, or a little more than the last lease used. A reserve may be
  * larger the faster it is used up, so that fences never run ahead of the clock by more than a few ms. */
-enum { EACH = 4, SOME = 16, MOST = 255, THOUSANDS = 500000 };
+enum { EACH = 4, SOME = 16, MOST = 255 };
 
 /* ---- the reserve ---- */
 
@@ -25,16 +24,12 @@ static uint64_t reserve_size(const struct resource *resource)
 {
     uint64_t size = EACH * (uint64_t)resource->queue->waiters + SOME;
     uint64_t used = (uint64_t)resource->handed + resource->handed / 4;
-    if (mutant(MUTANT_RESERVE_MOVES_CLOCK))
-        return THOUSANDS;
     size = size < MOST ? size : MOST;
     return used > size ? used : size;
 }
 
 static bool reserve_is_far(const struct coordinator *c, uint64_t top)
 {
-    if (mutant(MUTANT_RESERVE_MOVES_CLOCK))
-        return false;
     return fence_is_beyond(top) || top > wall_most_us(c);
 }
 
@@ -54,8 +49,6 @@ static struct round *reserve_begin(struct coordinator *c, struct resource *resou
     round->tally.asked = round->tally.granted = masters;
     if (top > resource->reserved)
         resource->reserved = top & FENCE_MAX;
-    if (mutant(MUTANT_RESERVE_MOVES_CLOCK) && top > c->proposal)
-        c->proposal = top;
     fence_ask(c, round, masters);
     return round;
 }
@@ -72,8 +65,6 @@ static void reserve_for(struct coordinator *c, struct lease *lease)
         return;
     round->lease = lease->id;
     secret->reserving = round->id;
-    if (mutant(MUTANT_RESERVE_AT_ONCE))
-        secret->reserved = round->proposal;
 }
 
 /* More is reserved while the last quarter is being used. */
@@ -169,7 +160,8 @@ static void hand_on(struct coordinator *c, struct lease *lease)
     reserve_more(c, lease);
 }
 
-bool hand_try(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request)
+/* Hands the lease on, if that is safe; the session and request are of the UNLOCK to answer. */
+static bool hand_try(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request)
 {
     if (!hand_may(c, lease))
         return false;

@@ -16,9 +16,6 @@
 void hand_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                     bool bound);
 
-/* Hands the lease on, if that is safe; the session and request are of the UNLOCK to answer. */
-bool hand_try(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request);
-
 /* The head's attempt was sent: sends a reserve behind it, if one will probably be used. */
 void hand_asked(struct coordinator *c, struct resource *resource, const struct round *round);
 /* The attempt was granted, and the lease is the name's. */

@@ -23,7 +23,6 @@
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/master.h"
-#include "daemon/coordinator/mutant.h"
 
 enum { CLOCK_AGE_MS = 3000 /* oldest reading of a master's clock that a heal may be computed from */ };
 
@@ -149,13 +148,6 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
             note_heal(c, lease, i);
 }
 
-#ifdef MUTANTS
-void heal_plant(struct coordinator *c, const struct name *name, const struct token *token, int64_t until_ms)
-{
-    send(c, name, token, 0, until_ms, c->extenders);
-}
-#endif
-
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)
 {
     /* A key that RESUME moved may have longer to live than was asked for. */
@@ -188,8 +180,6 @@ void heal_spread(struct coordinator *c, struct lease *lease)
 static bool is_forgotten(const struct coordinator *c, const struct lease *lease, const struct round *round,
                          unsigned master)
 {
-    if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
-        return true;
     return !(lease->copies.released_elsewhere & masters_bit(master)) &&
            heal_is_over(lease, master, round->t0_ms - stall_lately_ms(c));
 }
@@ -290,8 +280,7 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
     if (lease == NULL)
         return c->renewers;
     heal_refresh(c, lease);
-    masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->copies.confirmed;
-    confirmed |= remembering(c, lease);
+    masters_t confirmed = lease->copies.confirmed | remembering(c, lease);
     return c->renewers | (masters_without(confirmed, c->fast) & c->extenders);
 }
 

@@ -45,9 +45,4 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease);
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
                              const struct lease *lease);
 
-#ifdef MUTANTS
-/* Plants a bug: sets a key again after its release was sent. */
-void heal_plant(struct coordinator *c, const struct name *name, const struct token *token, int64_t until_ms);
-#endif
-
 #endif

@@ -12,7 +12,6 @@
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/round/round.h"
@@ -54,18 +53,6 @@ void lease_free(struct coordinator *c, struct lease *lease)
     pool_give(&c->leases, lease);
     names_changed(c, resource);
 }
-
-#ifdef MUTANTS
-static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters)
-{
-    struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
-    masters_t releasers = c->releasers;
-    c->releasers = 0; /* so that the entry is made, and nothing is sent */
-    order.may = masters;
-    release_begin(c, &order);
-    c->releasers = releasers;
-}
-#endif
 
 struct lease *lease_new(struct coordinator *c, struct resource *resource)
 {
@@ -171,10 +158,6 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
 {
     struct lease *lease = lease_begin(c, resource, round, fence);
     lease_take(c, lease, round, until_ms);
-#ifdef MUTANTS
-    if (mutant(MUTANT_UNDO_GRANTED))
-        plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
-#endif
     lease_granted(c, resource, lease);
     return lease;
 }
@@ -231,8 +214,6 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
 static void end_by_max(struct coordinator *c, struct lease *lease)
 {
     int64_t ttl_ms = lease->copies.longest_ms;
-    if (mutant(MUTANT_MAX_FORGOTTEN))
-        return;
     rounds_end_extends(c, lease);
     ended_note(&c->ended, lease_told(lease), c->now_ms - stall_lately_ms(c),
                c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
@@ -251,10 +232,6 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         c->stats.lost++;
         rounds_end_extends(c, lease);
         action_notice(c, NOTICE_LOST, lease)->reason = reason;
-    }
-    if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
-        lease->keeping->give_back(c, lease, 0, 0, true);
-        return;
     }
     if (lease->keeping->run_out(c, lease))
         return;
@@ -308,8 +285,6 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
     random_token(c, lease->resource, &lease->hold.token, lease->mode);
     lease->granted_ms = c->now_ms;
     lease->ttl_ms = (int32_t)wait->ttl_ms;
-    if (mutant(MUTANT_HAND_LATE))
-        heal_until(c, lease, c->now_ms + wait->ttl_ms);
     if (lease->renew_ms > next_ms && lease->until_ms < hold->ends_ms)
         lease->renew_ms = next_ms;
     renewal_rearm(c, lease);

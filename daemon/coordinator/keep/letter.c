@@ -7,7 +7,6 @@
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/wait/resource.h"
 
 enum {
@@ -29,7 +28,7 @@ static int64_t letter_due_ms(const struct coordinator *c, const struct letter *l
 {
     if (!letter->news)
         return INT64_MAX;
-    if ((!letter->asked_many && are_many(c, letter->from)) || mutant(MUTANT_LETTERS_UNBOUND))
+    if (!letter->asked_many && are_many(c, letter->from))
         return c->now_ms;
     return letter->first_ms + (letter->asked ? SECOND_MS : FEW_MS);
 }
@@ -179,8 +178,7 @@ static void letter_doubt(struct coordinator *c, struct letter *letter, const str
 {
     struct lease *lease = resource->lease;
     letter->doubted_ms = c->now_ms;
-    if (lease != NULL && !lease->mode->shares && lease->secret != NULL && !lease->secret->settling &&
-        !mutant(MUTANT_LETTER_HANDS_ON))
+    if (lease != NULL && !lease->mode->shares && lease->secret != NULL && !lease->secret->settling)
         lease_settle(c, lease);
 }
 
@@ -210,7 +208,7 @@ static bool is_granted_since(const struct coordinator *c, const struct resource 
 void letter_came(struct coordinator *c, unsigned master, const struct name *name)
 {
     struct resource *resource = resource_find(c, name);
-    if (resource == NULL || mutant(MUTANT_LETTER_IGNORED))
+    if (resource == NULL)
         return;
     bool early = letter_is_early(resource);
     if (resource->lease == NULL && resource->links == NULL && !early)

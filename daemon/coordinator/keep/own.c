@@ -1,12 +1,10 @@
 #include <string.h>
 
 #include "daemon/coordinator/keep/extend.h"
-#include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/secret.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/round/round.h"
 
@@ -18,13 +16,11 @@ static void own_set_back(struct coordinator *c, struct lease *lease)
                                   .token = &token,
                                   .back = &old,
                                   .ttl_ms = lease->copies.longest_ms,
-                                  .may = mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->copies.granted
-                                                                                 : lease->copies.sent};
+                                  .may = lease->copies.sent};
     rounds_end_extends(c, lease);
     lease_free(c, lease);
     c->stats.attempts_undone++;
-    if (!mutant(MUTANT_RESUME_NO_SET_BACK))
-        release_begin(c, &order);
+    release_begin(c, &order);
     queue_due(c, resource);
 }
 
@@ -34,10 +30,9 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
 {
     struct resource *resource = lease->resource;
     struct token told = lease->hold.token, key = *secret_key(lease), was = *lease_was(lease);
-    bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
-    const struct token *token = lease->mode->shares ? &told : &key;
+    bool both = secret_other(lease) != NULL;
     struct release_order order = {.name = resource->name,
-                                  .token = token,
+                                  .token = lease->mode->shares ? &told : &key,
                                   .other = both ? (lease->mode->shares ? &key : &told) : NULL,
                                   .third = both && lease->mode->shares ? &was : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
@@ -49,9 +44,6 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
                                   .request = request,
                                   .bound = bound,
                                   .known = true};
-#ifdef MUTANTS
-    int64_t until_ms = lease->until_ms;
-#endif
     resume_given_back(resource, &told);
     if (lease->mode->shares)
         resume_given_back(resource, &was); /* before a downgrade */
@@ -62,10 +54,6 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
     if (order.shared && resource->lease != NULL && lease_is_bound(resource->lease))
         order.resource = NULL; /* other readers here have the name still */
     release_begin(c, &order);
-#ifdef MUTANTS
-    if (mutant(MUTANT_HEAL_RELEASED))
-        heal_plant(c, order.name, token, until_ms);
-#endif
 }
 
 static bool own_stands(const struct coordinator *c, const struct lease *lease)

@@ -5,7 +5,6 @@
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
@@ -180,7 +179,7 @@ static void release_look(struct coordinator *c, struct release *release, bool la
 static void describe(struct release *release, const struct release_order *order)
 {
     release->token = *order->token;
-    release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
+    release->sets_back = order->back != NULL;
     if (release->sets_back)
         release->to = *order->back;
     release->has_other = order->other != NULL;
@@ -203,17 +202,14 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
         queue_freed(c, order->resource);
 }
 
-/* The masters that get the release at once: every releaser, except where a planted bug says otherwise. With
- * fanout: quorum these are the masters that were sent the key, unless the release is to wake others: their
- * daemons wait on all masters. */
+/* The masters that get the release at once: every releaser. With fanout: quorum these are the masters that were
+ * sent the key, unless the release is to wake others: their daemons wait on all masters. */
 static masters_t at_once(const struct coordinator *c, const struct release *release, masters_t may,
                          masters_t sent)
 {
     if (c->config.fanout_quorum && sent != 0 && !release->wakes && !release->sets_back)
         return c->releasers & (sent | may);
-    bool fewer = release->sets_back ? mutant(MUTANT_RESUME_SET_BACK_ANSWERED)
-                                    : mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered;
-    return fewer ? c->releasers & may : c->releasers;
+    return c->releasers;
 }
 
 void release_begin(struct coordinator *c, const struct release_order *order)
@@ -242,9 +238,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         release->peer = c->event->peer.number;
         admission_begins(c, release->peer);
     }
-    release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
-    if (mutant(MUTANT_UNDO_FROM_T0))
-        release->caught_up = release->owed;
+    release->until_ms = c->now_ms;
     release->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);

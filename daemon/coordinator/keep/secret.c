@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "daemon/coordinator/base/token.h"
-#include "daemon/coordinator/mutant.h"
 
 enum { SETTLE_MS = 50 };
 
@@ -26,8 +25,7 @@ void secret_make(struct coordinator *c, struct lease *lease)
     secret->key = lease->hold.token;
     secret->set_ms = lease->granted_ms;
     lease->secret = secret;
-    if (!mutant(MUTANT_SECRET_TOLD))
-        random_token(c, lease->resource, &lease->hold.token, lease->mode);
+    random_token(c, lease->resource, &lease->hold.token, lease->mode);
     c->unsettled++;
 }
 
@@ -46,8 +44,7 @@ void secret_downgrade(struct coordinator *c, struct lease *lease)
     secret->down = secret->settling = true;
     secret->is_settled = false;
     secret->settled = 0;
-    if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
-        random_token(c, lease->resource, &lease->hold.token, c->modes[MODE_READER]);
+    random_token(c, lease->resource, &lease->hold.token, c->modes[MODE_READER]);
 }
 
 void secret_forget(struct coordinator *c, struct lease *lease)
@@ -121,7 +118,7 @@ const struct token *secret_key(const struct lease *lease)
 
 const struct token *secret_heals(const struct lease *lease)
 {
-    bool settling = lease->secret != NULL && lease->secret->settling && !mutant(MUTANT_HEAL_OF_SECRET);
+    bool settling = lease->secret != NULL && lease->secret->settling;
     return settling ? &lease->hold.token : secret_key(lease);
 }
 

@@ -1,6 +1,5 @@
 #include "daemon/coordinator/master/fresh.h"
 
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 enum { LEAST_MS = 3000, PROBES_MS = 1000 };
@@ -13,7 +12,7 @@ int64_t fresh_limit_ms(const struct coordinator *c)
 
 bool fresh_is(const struct coordinator *c, const struct master *m)
 {
-    return m->liveness.good_ms + fresh_limit_ms(c) >= c->now_ms || mutant(MUTANT_FRESHNESS_IGNORED);
+    return m->liveness.good_ms + fresh_limit_ms(c) >= c->now_ms;
 }
 
 masters_t fresh_of(const struct coordinator *c, masters_t masters)

@@ -5,7 +5,6 @@
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/master/wall.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 /*   DOWN --> HANDSHAKE --> KILLING --> UNDOING --> UP <--> SLOW
@@ -65,7 +64,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     if (to == MASTER_UP)
         c->fast = masters_without(c->fast, bit);
     bool quarantine = to == MASTER_QUARANTINE;
-    set_member(&c->renewers, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
+    set_member(&c->renewers, bit, votes_in(to));
     c->voters = agree_voters(c);
     set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
     set_member(&c->releasers, bit,
@@ -196,7 +195,7 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     if (m->carried && master_is_unkillable(c, m))
         m->strays = true;
     else if (m->carried)
-        m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
+        m->killing = m->client_id;
     m->carried = false;
     if (m->state != MASTER_HANDSHAKE)
         m->memory.gone_ms = earlier_ms(c->now_ms, m->liveness.heard_ms + PROBE_MS);
@@ -376,7 +375,7 @@ static void pause_longer(const struct coordinator *c, struct master *m)
 void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
                            enum vote_error error)
 {
-    bool probe = (verb == COMMAND_PROBE || verb == COMMAND_TIME) && !mutant(MUTANT_PROBE_ERROR_GOOD);
+    bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
     if (error == ERROR_READONLY) /* noted even if the master is not in service any more */
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
@@ -410,7 +409,7 @@ void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_m
     delay(&m->undo.again_ms, stall_ms);
     delay(&m->memory.good_at_ms, stall_ms);
     delay(&m->memory.gone_ms, stall_ms);
-    if (m->memory.quarantine_until_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
+    if (m->memory.quarantine_until_ms > c->now_ms - stall_ms)
         m->memory.quarantine_until_ms += stall_ms;
     master_rearm(c, m);
 }

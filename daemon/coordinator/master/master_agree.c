@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 enum { GROUP_VERSION = 1 };
@@ -61,8 +60,7 @@ static void differ(struct coordinator *c, struct master *m, const struct vote *v
     else
         c->differ_ttl_ms = earlier_ms(c->differ_ttl_ms, vote->group.max_ttl_ms);
     m->memory.strange = true;
-    if (!mutant(MUTANT_DISAGREEMENT_RENEWS) || !(c->renewers & masters_bit(m->index)))
-        master_exclude(c, m, why);
+    master_exclude(c, m, why);
     if (agree_holds(c))
         hold(c, first);
 }

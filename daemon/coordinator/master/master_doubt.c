@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/mutant.h"
 
 enum {
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds comes from the wall clock in whole seconds, at both ends */
@@ -17,8 +16,7 @@ bool doubt_is_same_run(const struct master *m)
 
 static bool is_up_for_long(const struct coordinator *c, const struct master *m)
 {
-    int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
-    return 1000 * m->handshake.info.uptime_s >= c->full_ms + margin_ms;
+    return 1000 * m->handshake.info.uptime_s >= c->full_ms + UPTIME_ERROR_MS;
 }
 
 enum master_why doubt_of_run(const struct coordinator *c, const struct master *m)
@@ -184,8 +182,6 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
             return same ? WHY_MEMORY : WHY_PROMOTED;
         return doubt_is_young(c, m) ? WHY_MEMORY : WHY_NONE;
     }
-    if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
-        return WHY_NONE;
     if (m->memory.unreadable)
         return WHY_MEMORY;
     if (is_remembered(c, m))

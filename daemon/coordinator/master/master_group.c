@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/mutant.h"
 
 enum {
     ID_BYTES = 4,     /* bytes of a daemon's token that make its id */
@@ -57,8 +56,7 @@ struct command master_group_command(const struct coordinator *c, const struct ma
 bool master_group_is_strange(const struct coordinator *c, const struct vote *vote)
 {
     const struct group *group = &vote->group;
-    bool other_set =
-        group->set != 0 && c->config.set != 0 && group->set != c->config.set && !mutant(MUTANT_SET_IGNORED);
+    bool other_set = group->set != 0 && c->config.set != 0 && group->set != c->config.set;
     return vote->kind == VOTE_UNREADABLE ||
            (vote->kind == VOTE_GROUP &&
             (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms || other_set));

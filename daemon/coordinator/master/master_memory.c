@@ -20,7 +20,6 @@
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 enum { BEYOND_MS = 1000 /* a clock may be set back by so much, unnoticed */ };
@@ -31,7 +30,7 @@ enum { BEYOND_MS = 1000 /* a clock may be set back by so much, unnoticed */ };
  * back= beside it: the time at which this was found. */
 static int64_t vote_from_ms(const struct coordinator *c, int64_t from_ms, int64_t back_ms)
 {
-    bool sooner = back_ms != 0 && back_ms + c->full_ms < from_ms && !mutant(MUTANT_BACK_IGNORED);
+    bool sooner = back_ms != 0 && back_ms + c->full_ms < from_ms;
     return sooner ? back_ms + c->full_ms : from_ms;
 }
 
@@ -58,7 +57,7 @@ static void set_quarantine(struct coordinator *c, struct master *m, enum master_
 {
     int64_t until_ms = vote_at_ms(c, m, m->memory.from_ms, m->memory.back_ms);
     bool over = vote_from_ms(c, m->memory.from_ms, m->memory.back_ms) <= m->clock.time_ms;
-    bool waits = !over && c->config.restart_guard && !mutant(MUTANT_NO_RESTART_GUARD);
+    bool waits = !over && c->config.restart_guard;
     bool under_way = m->memory.quarantine_until_ms > c->now_ms;
     if (waits || !under_way)
         m->memory.quarantine_why = why;
@@ -126,7 +125,7 @@ static bool adopt_from(struct coordinator *c, struct master *m, const struct gro
     }
     m->memory.from_ms = from_ms;
     m->memory.back_ms = group->back_ms;
-    if (vote_from_ms(c, from_ms, group->back_ms) <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
+    if (vote_from_ms(c, from_ms, group->back_ms) <= m->clock.time_ms)
         return false;
     why = master_group_why(group->why, why);
     memcpy(m->memory.by, group->by, GROUP_WORD);
@@ -210,7 +209,7 @@ static void outlive_run(struct coordinator *c, struct master *m)
  * commands when it wakes up. Other daemons need not wait, as nobody else sends commands for these tokens. */
 static void outlive_strays(struct coordinator *c, struct master *m)
 {
-    if (m->strays && !mutant(MUTANT_NO_KILL_VOTES))
+    if (m->strays)
         prolong(c, m, c->now_ms + c->full_ms, WHY_RECONNECT);
     m->strays = false;
 }
@@ -219,16 +218,12 @@ static void outlive_strays(struct coordinator *c, struct master *m)
 static void admit(struct coordinator *c, struct master *m)
 {
     outlive_strays(c, m);
-    if (mutant(MUTANT_UNGUARDED_NO_KILL) && !c->config.restart_guard)
-        m->killing = 0;
     if (m->killing == 0) {
         master_begin_service(c, m);
         return;
     }
     master_move(c, m, MASTER_KILLING, WHY_NONE);
     master_ask(c, m, &(struct command){.verb = COMMAND_KILL, .number = m->killing});
-    if (mutant(MUTANT_KILL_ONCE))
-        m->killing = 0;
 }
 
 static bool is_judged(const struct master *m)
@@ -359,7 +354,7 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     m->liveness.probing = false;
-    if (vote->kind != VOTE_ERROR || mutant(MUTANT_PROBE_ERROR_GOOD))
+    if (vote->kind != VOTE_ERROR)
         fresh_told(c, m);
     doubt_note_amiss(c, m, vote);
     enum agreed agreed = vote->kind != VOTE_ERROR ? agree_judge(c, m, vote) : AGREED;

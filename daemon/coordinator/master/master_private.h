@@ -7,7 +7,6 @@
 #define REDLOCKD_MASTER_PRIVATE_H
 
 #include "daemon/coordinator/master/master.h"
-#include "daemon/coordinator/mutant.h"
 
 /* ---- master.c ---- */
 
@@ -101,12 +100,12 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
 /* Whether a master differs, so that no lock may be granted. */
 static inline bool agree_holds(const struct coordinator *c)
 {
-    return c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH);
+    return c->differing != 0;
 }
 /* The masters that may grant. */
 static inline masters_t agree_voters(const struct coordinator *c)
 {
-    return agree_holds(c) && !mutant(MUTANT_DISAGREEMENT_GRANTS) ? 0 : c->renewers;
+    return agree_holds(c) ? 0 : c->renewers;
 }
 /* Whether the key does not say which set of masters it belongs to. */
 bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote);

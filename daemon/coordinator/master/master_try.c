@@ -3,7 +3,6 @@
  * script that runs without end and the like prove nothing: after OOM, which ends no handshake, each probe tries
  * again. What else is missing (for the queue, readers, WHO ...) shows when it is needed, and costs only that. */
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/mutant.h"
 
 enum { TRIES_IN_A_ROW = 3 /* while the server loads the script */ };
 
@@ -28,7 +27,7 @@ enum master_why try_told(struct master *m, const struct vote *vote)
     if (!proves(vote) && m->handshake.not_loaded <= TRIES_IN_A_ROW)
         return WHY_NONE;
     m->handshake.untried = false;
-    if (vote->kind == VOTE_YES || mutant(MUTANT_TRY_IGNORED))
+    if (vote->kind == VOTE_YES)
         return WHY_NONE;
     bool named = vote->kind == VOTE_NO && vote->number < LACKINGS;
     m->handshake.lacks = named ? (enum lacking)vote->number : LACKING_EVALSHA;

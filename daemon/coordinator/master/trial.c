@@ -5,7 +5,6 @@
 
 #include "daemon/coordinator/base/in_flight.h"
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 enum {
@@ -100,7 +99,7 @@ static void rebase_if_good(const struct coordinator *c, struct master *m)
     bool tighter = m->clock.time_ms - m->clock.base.time_ms <= passed_ms; /* hides less of a round trip */
     bool old = passed_ms >= GOOD_BASE_MS && m->clock.excess_ms <= GOOD_MS;
     if (tighter || old || m->clock.base_stalled || !is_of_base(m) ||
-        c->now_ms - m->clock.base.sent_ms >= BASE_MS || mutant(MUTANT_BASE_MOVED))
+        c->now_ms - m->clock.base.sent_ms >= BASE_MS)
         rebase(c, m);
 }
 
@@ -231,10 +230,7 @@ static struct span majority(const struct coordinator *c)
     unsigned told = masters_count(set);
     bool tie = told == 2 && rank_ms(&c->trial, set, 2) <= AHEAD_MS;
     unsigned rank = tie ? 1 : told / 2 + 1;
-    struct span span = {0};
-    if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
-        return span;
-    span.least_ms = rank_ms(&c->trial, set, rank);
+    struct span span = {.least_ms = rank_ms(&c->trial, set, rank)};
     span.most_ms = rank_of_most_ms(&c->trial, set, rank, span.least_ms > AHEAD_MS, late);
     return span;
 }
@@ -281,7 +277,7 @@ static int64_t decide_stall(const struct coordinator *c)
     masters_t doubted = masters_clock_doubted(c), suspects = masters_without(jumped(c, stall_ms), doubted);
     unsigned most = c->config.masters - c->quorum, out = masters_count(doubted);
     unsigned allowed = most > out ? most - out : 0;
-    if (masters_count(suspects) > allowed && !mutant(MUTANT_STALL_BLAMES_MASTERS))
+    if (masters_count(suspects) > allowed)
         stall_ms = rank_ms(&c->trial, suspects, allowed + 1);
     return stall_ms;
 }
@@ -313,7 +309,7 @@ static void move_reading(const struct trial *trial, struct master *m, int64_t st
  * healthy connections. */
 static void stood_still(struct coordinator *c, int64_t stall_ms)
 {
-    c->behind_ms += mutant(MUTANT_BEHIND_TWICE) ? 2 * stall_ms : stall_ms;
+    c->behind_ms += stall_ms;
     c->now_ms += stall_ms;
     c->stall_ms = stall_ms + (c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0);
     c->stall_seen_ms = c->now_ms;
@@ -352,7 +348,7 @@ static void ask_for_bases(struct coordinator *c)
 static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
-    if (suspects == 0 || trial->confirming || mutant(MUTANT_FIRST_ANSWER_BLAMED))
+    if (suspects == 0 || trial->confirming)
         return false;
     trial->confirming = true;
     trial->number++;
@@ -402,8 +398,7 @@ static bool is_decided(const struct coordinator *c)
     unsigned ahead = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
-    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming) ||
-           mutant(MUTANT_FIRST_ANSWER_BLAMED);
+    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming);
 }
 
 /* Counts a reading in the open trial. A reading that was asked for before the trial and is not ahead says
@@ -433,7 +428,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     m->clock.told_at_ms = c->now_ms;
     m->clock.unsure = false;
     m->clock.base_unsure = asked->unsure;
-    if (!has_base(m) || (!is_of_base(m) && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
+    if (!has_base(m)) {
         rebase(c, m);
         return;
     }

@@ -1,7 +1,6 @@
 #include "daemon/coordinator/master/wall.h"
 
 #include "daemon/coordinator/master/fresh.h"
-#include "daemon/coordinator/mutant.h"
 
 #define DAY_US (INT64_C(86400) * 1000000)
 
@@ -63,8 +62,6 @@ uint64_t wall_proposal_us(const struct coordinator *c)
     int64_t us = own_us(c) + (int64_t)c->lead_us;
     int64_t most_us = median_us(c) + c->config.max_ttl_ms * 1000 / 2;
     bool bounds = wall_is_known(c) && us > most_us;
-    if (mutant(MUTANT_WALL_TRUSTED) || mutant(MUTANT_NO_LEAD_CAP))
-        bounds = false;
     return (uint64_t)(bounds ? most_us : us);
 }
 
@@ -82,7 +79,7 @@ uint64_t wall_bound_us(const struct coordinator *c)
     if (wall_is_known(c) && us < median_us(c))
         us = median_us(c);
     uint64_t bound_us = (uint64_t)(us + c->config.max_ttl_ms * 1000 + DAY_US);
-    return bound_us < FENCE_MAX && !mutant(MUTANT_SCORE_ADOPTED) ? bound_us : FENCE_MAX;
+    return bound_us < FENCE_MAX ? bound_us : FENCE_MAX;
 }
 
 bool wall_ahead(const struct coordinator *c, int64_t now_ms, int64_t *ahead_ms)

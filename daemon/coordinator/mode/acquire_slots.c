@@ -3,7 +3,6 @@
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/ask/acquire_private.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
@@ -34,9 +33,7 @@ static bool slots_may_ask(const struct coordinator *c, const struct slots *slots
 /* A slot at random: of those that the LOOK showed free, or of those that are not in use here; -1: there is none. */
 static int slots_pick(struct coordinator *c, const struct slots *slots, bool looked)
 {
-    int64_t beyond = mutant(MUTANT_SLOT_BEYOND) ? 1 : 0;
-    unsigned n = slots->n + (unsigned)beyond;
-    unsigned from = (unsigned)random_between(c, 0, (int64_t)n - 1);
+    unsigned n = slots->n, from = (unsigned)random_between(c, 0, (int64_t)n - 1);
     for (unsigned i = 0; i < n; i++) {
         unsigned slot = (from + i) % n;
         if (looked ? slots_has(slots->free, slot) && slots_may_ask(c, slots, slot)
@@ -52,7 +49,7 @@ static bool slots_know(const struct coordinator *c, const struct slots *slots, c
 {
     if (slots->looked_ms == 0)
         return false;
-    if (slots->looked || mutant(MUTANT_LOOK_FOR_EVER))
+    if (slots->looked)
         return true;
     bool changed = slots->queue.wake.woken != 0 || slots->queue.attempt.release_seen;
     return !changed && !head->tried && c->now_ms - slots->looked_ms < LOOKED_MS &&
@@ -162,7 +159,7 @@ void slots_begin(struct coordinator *c, struct resource *base)
 void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
 {
     struct slots *slots = resource->queue->slots;
-    bool more = (!slots->looked || slots->tries + 1 < TRIES) && !mutant(MUTANT_SLOT_GIVES_UP);
+    bool more = !slots->looked || slots->tries + 1 < TRIES;
     turn_refused(resource);
     slots->tries++;
     resource_rest(c, resource);

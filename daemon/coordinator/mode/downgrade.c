@@ -5,7 +5,6 @@
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -52,27 +51,8 @@ static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
         queue_freed(c, resource);
 }
 
-#ifdef MUTANTS
-static void downgrade_take_back(struct coordinator *c, struct lease *lease)
-{
-    shared_remove(c, lease);
-    shared_count(c, lease, -1);
-    lease->mode = c->modes[MODE_WRITER];
-    lease->hold.token = lease->secret->was;
-    lease->secret->down = false;
-    if (lease->resource->lease == NULL)
-        lease->resource->lease = lease;
-}
-#endif
-
 void downgrade_again(struct coordinator *c, struct lease *lease)
 {
-#ifdef MUTANTS
-    if (mutant(MUTANT_DOWN_TAKEN_BACK) && lease->resource->lease == lease && shared_next(c, lease) == NULL) {
-        downgrade_take_back(c, lease);
-        return;
-    }
-#endif
     lease_settle(c, lease);
 }
 

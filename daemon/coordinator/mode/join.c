@@ -4,7 +4,6 @@
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mutant.h"
 
 enum { JOIN_MS = 5, SIXTH = 6, TENTH = 10 };
 
@@ -128,7 +127,7 @@ void join_make(struct coordinator *c, struct lease *lease, const struct round *r
 static bool join_is_fresh(const struct coordinator *c, const struct lease *common, const struct wait *wait)
 {
     int64_t left_ms = common->until_ms - c->now_ms;
-    bool fresh = c->now_ms - common->granted_ms <= JOIN_MS || mutant(MUTANT_JOIN_FOR_EVER);
+    bool fresh = c->now_ms - common->granted_ms <= JOIN_MS;
     return fresh && !letter_doubts(c, common) && shared_of(c, common)->memories == c->memories &&
            left_ms >= c->config.min_validity_ms && left_ms >= wait->ttl_ms - wait->ttl_ms / THIRD;
 }
@@ -150,8 +149,7 @@ struct lease *join_found(const struct coordinator *c, const struct resource *res
 static bool join_grows(const struct coordinator *c, struct lease *lease, const struct lease *common)
 {
     int64_t until_ms = quorum_until_ms(c->now_ms, lease->ttl_ms);
-    if (!mutant(MUTANT_JOIN_BEYOND))
-        until_ms = earlier_ms(until_ms, common->until_ms);
+    until_ms = earlier_ms(until_ms, common->until_ms);
     until_ms = earlier_ms(until_ms, lease->hold.ends_ms);
     if (until_ms <= lease->until_ms)
         return false;
@@ -259,8 +257,6 @@ static int64_t join_believed_ms(const struct coordinator *c, const struct lease 
 bool join_is_over(const struct coordinator *c, const struct lease *common)
 {
     const struct shared *shared = shared_of(c, common);
-    if (mutant(MUTANT_JOIN_RELEASES))
-        return shared->bound == 0;
     return shared->readers == 0 && c->now_ms >= join_believed_ms(c, common);
 }
 

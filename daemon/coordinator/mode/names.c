@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
@@ -215,7 +214,7 @@ static enum names_use use_by_lists(const struct resource *single, const struct l
 /* What stands before the list's head at one of its places. */
 static enum names_use use_of_place(const struct link *link, const struct wait *head)
 {
-    bool before = stands_before(link->resource, place_in_order(head)) && !mutant(MUTANT_LIST_OVERTAKES);
+    bool before = stands_before(link->resource, place_in_order(head));
     enum names_use use = before ? NAMES_USED : use_of(link->resource);
     return use == NAMES_USED ? use : more_used(use, use_by_lists(link->resource, link->list, head));
 }
@@ -266,8 +265,6 @@ static void look_at_places(struct coordinator *c, const struct list *list, uint1
 void names_changed_linked(struct coordinator *c, const struct resource *resource)
 {
     const struct list *list = names_list(resource);
-    if (mutant(MUTANT_LIST_UNCHANGED))
-        return;
     if (list != NULL)
         look_at_places(c, list, UINT16_MAX, 0);
     else
@@ -282,7 +279,7 @@ void names_blocked(struct coordinator *c, struct resource *resource)
     uint16_t before = list->refused;
     list->refused = 0;
     for (uint32_t i = 0; i < list->count; i++)
-        if (use_of_place(&list->link[i], resource->queue->head) != NAMES_FREE || mutant(MUTANT_LIST_FREEZES))
+        if (use_of_place(&list->link[i], resource->queue->head) != NAMES_FREE)
             list->refused |= place_bit(&list->link[i]);
     look_at_places(c, list, (uint16_t)(before & ~list->refused), resource->queue->head->id);
 }

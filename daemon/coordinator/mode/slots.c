@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/wake.h"
 #include "proto/slot.h"
 
@@ -68,7 +67,7 @@ bool slots_fit(struct slots *slots, uint32_t n)
 {
     if (slots->n == 0 && n >= slots_used(slots))
         slots->n = n;
-    return slots->n == n || mutant(MUTANT_SLOTS_DIFFER);
+    return slots->n == n;
 }
 
 uint16_t slots_count(const struct slots *slots)
@@ -93,7 +92,7 @@ void slots_freed(struct resource *resource)
  * believe that nobody waits for another slot. */
 void slots_wanted(const struct coordinator *c, struct resource *resource)
 {
-    resource->queue->slots->wanted_ms = mutant(MUTANT_SLOT_TOLD_LOST) ? 0 : c->now_ms + WANTED_MS;
+    resource->queue->slots->wanted_ms = c->now_ms + WANTED_MS;
 }
 
 bool slots_are_wanted(const struct coordinator *c, const struct resource *resource)

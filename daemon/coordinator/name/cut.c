@@ -2,7 +2,6 @@
 
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 
 enum { AGAIN_MS = 10000 };
 
@@ -20,13 +19,13 @@ static uint64_t in_force_ms(const struct coordinator *c)
 
 uint64_t cut_most_ms(const struct coordinator *c, const struct token *token)
 {
-    return token_is_mark(token) || mutant(MUTANT_EXTEND_CUTS_NOT) ? 0 : in_force_ms(c);
+    return token_is_mark(token) ? 0 : in_force_ms(c);
 }
 
 static void cut_send(struct coordinator *c, const struct resource *resource, masters_t masters)
 {
     const struct slots *slots = resource->queue->slots;
-    if (mutant(MUTANT_LONG_KEYS_STAY) || masters == 0)
+    if (masters == 0)
         return;
     struct command *command = action_command(c, masters, COMMAND_CUT, resource->name);
     command->number = in_force_ms(c);

@@ -1,7 +1,5 @@
 #include "daemon/coordinator/name/mark.h"
 
-#include "daemon/coordinator/mutant.h"
-
 void mark_along(struct coordinator *c, const struct name *name, masters_t masters)
 {
     masters &= c->releasers;
@@ -15,6 +13,5 @@ void mark_along(struct coordinator *c, const struct name *name, masters_t master
 void mark_remove(struct coordinator *c, struct resource *resource)
 {
     resource->queue->wake.marked = false;
-    if (!mutant(MUTANT_MARK_STAYS)) /* a master may have answered too late to be heard */
-        mark_along(c, resource->name, c->releasers);
+    mark_along(c, resource->name, c->releasers); /* a master may have answered too late to be heard */
 }

@@ -1,6 +1,5 @@
 #include "daemon/coordinator/name/wake.h"
 
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
 #include "daemon/coordinator/round/round.h"
 
@@ -174,6 +173,5 @@ void wake_granted(const struct coordinator *c, struct resource *resource)
 
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters)
 {
-    if (!mutant(MUTANT_PASS_FORGOTTEN))
-        wake_send(c, COMMAND_PASS, name, masters);
+    wake_send(c, COMMAND_PASS, name, masters);
 }

@@ -2,11 +2,9 @@
 
 #include <assert.h>
 
-#include "daemon/coordinator/mutant.h"
-
 static uint32_t cost(enum command_verb verb)
 {
-    return command_for_one(verb) == COMMAND_EXTEND || mutant(MUTANT_REQUESTS_CHEAP) ? 1 : ADMISSION_COST;
+    return command_for_one(verb) == COMMAND_EXTEND ? 1 : ADMISSION_COST;
 }
 
 void admission_sent(struct coordinator *c, const struct actions *actions)
@@ -53,7 +51,7 @@ static bool masters_have_room(const struct coordinator *c)
         serving++;
         with_room += m->places < places(c);
     }
-    return mutant(MUTANT_PLACES_UNCOUNTED) || with_room >= (serving < c->quorum ? serving : c->quorum);
+    return with_room >= (serving < c->quorum ? serving : c->quorum);
 }
 
 /* During a drain, LOCK and RESUME are refused without asking the masters. */
@@ -62,7 +60,7 @@ enum admission coordinator_admits(const struct coordinator *c, uint16_t peer, en
     uint64_t taken = (uint64_t)c->peer_asking[peer] * ADMISSION_COST;
     if (c->draining && (verb == VERB_LOCK || verb == VERB_RESUME))
         return ADMISSION_NOW;
-    if (taken != 0 && taken >= places(c) / 4 && !mutant(MUTANT_PEER_UNLIMITED))
+    if (taken != 0 && taken >= places(c) / 4)
         return ADMISSION_PEER;
     return masters_have_room(c) ? ADMISSION_NOW : ADMISSION_MASTERS;
 }

@@ -1,7 +1,6 @@
 #include "daemon/coordinator/round/fence.h"
 
 #include "daemon/coordinator/master/wall.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 
 /* ---- proposals ----
@@ -36,7 +35,7 @@ static void follow_score(struct coordinator *c, uint64_t score)
     if (score <= wall_us + c->lead_us)
         return;
     uint64_t lead_us = score - wall_us;
-    if (lead_us > most_us && !mutant(MUTANT_NO_LEAD_CAP))
+    if (lead_us > most_us)
         lead_us = most_us;
     if (lead_us > c->lead_us)
         c->lead_us = lead_us;
@@ -185,8 +184,6 @@ static bool is_accepted(const struct round *round, const struct vote *vote)
     uint32_t buckets[LIST_NAMES];
     if (round->name->more == 0)
         return vote->kind != VOTE_NO;
-    if (mutant(MUTANT_LIST_FENCE_OF_ONE))
-        return vote->number != 0;
     return vote->number == quorum_buckets(round->name, buckets);
 }
 
@@ -198,7 +195,7 @@ static void proposal_vote(struct round *round, unsigned master, const struct vot
     round->fence.pending = masters_without(round->fence.pending, bit);
     if (!(round->fence.asked & bit))
         return; /* the answer is to the proposal before */
-    if (vote->kind == VOTE_ERROR && !mutant(MUTANT_ZADD_ERROR_KEEPS_VOTE)) {
+    if (vote->kind == VOTE_ERROR) {
         round->voided |= bit;
         return;
     }
@@ -237,8 +234,6 @@ enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
         return FENCE_STANDS;
     if (masters_count(fence_standing(c, round) & round->fence.answered) < c->quorum)
         return FENCE_OPEN;
-    if (mutant(MUTANT_NO_RAISE))
-        return FENCE_STANDS;
     raise_begin(c, round);
     return FENCE_OPEN;
 }
@@ -274,12 +269,11 @@ static enum fence_outcome look_scores(struct coordinator *c, struct round *round
 {
     masters_t wrong = scored_beyond(c, round); /* also on masters that grant no more */
     masters_t beyond = known & wrong, plain = masters_without(known, beyond);
-    unsigned needed = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum;
-    if (masters_count(plain) >= needed) {
+    if (masters_count(plain) >= c->quorum) {
         round->voided |= beyond;
         return raise_write(c, round, masters_without(round->fence.scored, wrong));
     }
-    if (masters_count(beyond) >= needed)
+    if (masters_count(beyond) >= c->quorum)
         return raise_write(c, round, round->fence.scored);
     ask_scores(c, round);
     masters_t more = masters_count(plain) >= masters_count(beyond) ? plain : beyond;
@@ -299,7 +293,7 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
 static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)
 {
     unsigned answered = masters_count(fence_standing(c, round) & round->fence.answered);
-    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : c->quorum))
+    if (answered >= c->quorum)
         return FENCE_STANDS;
     ask_late(c, round);
     return open_or_hopeless(c, round, round->fence.answered, late);

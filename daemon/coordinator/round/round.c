@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "daemon/coordinator/keep/secret.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/cut.h"
 
 void round_wait(struct coordinator *c, struct round *round)
@@ -104,7 +103,7 @@ static void show_move(const struct round *round, struct command *command)
 static uint64_t extend_by_ms(const struct coordinator *c, uint64_t ttl_ms)
 {
     bool longer = c->differing != 0 && ttl_ms > (uint64_t)c->differ_ttl_ms;
-    return longer && !mutant(MUTANT_DISAGREEMENT_TTL) ? (uint64_t)c->differ_ttl_ms : ttl_ms;
+    return longer ? (uint64_t)c->differ_ttl_ms : ttl_ms;
 }
 
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
@@ -114,8 +113,6 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         return;
     bool asks = verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
     const struct lease *lease = asks ? pool_find(&c->leases, round->lease) : NULL;
-    if (mutant(MUTANT_DOWN_ONCE) && lease != NULL && lease->mode->shares && !round->down)
-        lease = NULL;
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
     command->number = verb == COMMAND_EXTEND ? extend_by_ms(c, number) : number;

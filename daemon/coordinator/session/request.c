@@ -15,7 +15,6 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "proto/slot.h"
@@ -229,8 +228,6 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .wakes = true, /* which daemons wait for the lock is not known here */
         .session = event->session,
         .request = event->request};
-    if (mutant(MUTANT_UNDO_BY_RECORD))
-        order.may = 0;
     if (order.resource == NULL || order.resource->queue->slots != NULL)
         order.resource = resource_of_slot(c, what);
     if (order.resource != NULL)
@@ -401,8 +398,6 @@ static void request_do(struct coordinator *c, const struct coordinator_event *ev
 static void request_of_slot(struct coordinator *c, const struct coordinator_event *event, unsigned slot)
 {
     struct coordinator_event of_slot = *event;
-    if (mutant(MUTANT_SLOT_OF_ANOTHER))
-        slot = slot > 0 ? slot - 1 : 1;
     slot_name(&of_slot.what.name, &event->what.name, slot);
     request_do(c, &of_slot);
 }

@@ -5,7 +5,6 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/lease.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/wait/resource.h"
 
 enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
@@ -62,8 +61,6 @@ static void finish_some(struct coordinator *c, struct session *session)
 
 static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
 {
-    if (mutant(MUTANT_RESET_HANDS_ON) && session->state == SESSION_DROPPING && hand_try(c, lease, 0, 0))
-        return;
     if (session->state == SESSION_DROPPING || lease->hold.kind == HOLD_LEASE) {
         lease_unbind(c, lease);
         return;

@@ -10,7 +10,6 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/name/wake.h"
@@ -496,8 +495,7 @@ void wait_timer(struct coordinator *c, struct wait *wait)
     if (wait_is_trying(c, wait))
         return;
     refuse_timeout(c, wait);
-    if (!mutant(MUTANT_DEAD_WAITER_NOT_SKIPPED))
-        wait_leave(c, wait);
+    wait_leave(c, wait);
 }
 
 void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code)

@@ -2,7 +2,6 @@
 
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -25,9 +24,9 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
         resource->mode->contended(c, resource);
     if (!waits && has_slots)
         wake_pass(c, name, masters_bit(master));
-    else if (!waits && !mutant(MUTANT_PASS_FORGOTTEN))
+    else if (!waits)
         mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
-    if (!waits || mutant(MUTANT_WOKEN_SILENT))
+    if (!waits)
         return;
     int64_t at_ms = wake_woken(c, resource->queue, master, late);
     if (resource->queue->round != NULL || resource->queue->sweeping)
@@ -44,11 +43,6 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
 void woken_told(struct coordinator *c, unsigned master, const struct name *name)
 {
     struct resource *resource = resource_find(c, name);
-    if (mutant(MUTANT_TOLD_IS_WOKEN)) {
-        if (resource != NULL && resource->queue->head != NULL)
-            woken(c, master, name, false);
-        return;
-    }
     bool here = resource != NULL &&
                 (is_used(resource) || resource->queue->round != NULL || resource->giving_back != NULL);
     if (here)

@@ -1,11 +1,13 @@
-/* Planted bugs: mistakes that somebody could make, which the simulator must find to prove that it would
- * find them. The shipped build has none: there mutant() is the constant 0. */
-#ifndef REDLOCKD_COORDINATOR_MUTANT_H
-#define REDLOCKD_COORDINATOR_MUTANT_H
+/* Planted bugs: mistakes that somebody could make, which the simulator must find to prove that it would find
+ * them. The daemon's own sources have none of this. */
+#ifndef SIM_MUTANT_H
+#define SIM_MUTANT_H
+
+#include <stdbool.h>
 
 /* X(id, name on the command line, what is wrong). Bugs marked * are planted in the simulator's model of
- * masters and hosts. The others are either a condition in the coordinator, if (mutant(MUTANT_NO_KILL))
- * ..., or replace a function of it in tests/sim/planted.c. */
+ * masters and hosts. The others are planted in a copy of the coordinator: planted.patch adds a condition,
+ * if (mutant(MUTANT_NO_KILL)) ..., or planted.c replaces a function. */
 #define MUTANT_LIST(X)                                                                                      \
     X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")                  \
     X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")                     \
@@ -143,11 +145,8 @@ enum mutant {
         MUTANT_COUNT
 };
 
-#ifdef MUTANTS
 extern enum mutant mutant_active;
+extern const bool mutants_linked; /* false: the program has the daemon's own coordinator, without bugs */
 #define mutant(m) (mutant_active == (m))
-#else
-#define mutant(m) 0
-#endif
 
 #endif
