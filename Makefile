@@ -60,7 +60,7 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
-HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness server skewed steady)
+HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness only server skewed steady)
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run client/redlock.bash client/java/bench systemd/debian/tests/compile systemd/debian/tests/run \
               $(wildcard proto/lua/*.sh tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)

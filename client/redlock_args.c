@@ -19,7 +19,7 @@ int usage(const char *subcommand, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    say("%s: %s; see `redlock %s --help`", subcommand, text, subcommand);
+    say_line("%s: %s; see `redlock %s --help`", subcommand, text, subcommand);
     return CODE_FAILED;
 }
 
@@ -133,6 +133,6 @@ struct redlock *arg_open(const char *subcommand, const char *address, const char
         (void)usage(subcommand, "%s: there is no TLS in this redlock: it was built with make TLS=no",
                     address && *address ? address : getenv("REDLOCK_ADDRESS"));
     else
-        say("cannot begin: %s", strerror(errno));
+        say_line("cannot begin: %s", strerror(errno));
     return NULL;
 }

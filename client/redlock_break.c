@@ -32,7 +32,7 @@ static int break_lock(const char *address, const char *name, int slot)
     if (error == REDLOCK_OK && strncmp(text, "+BROKEN ", strlen("+BROKEN ")) == 0) {
         (void)printf("name=%s\n", text + strlen("+BROKEN "));
     } else if (error == REDLOCK_NOTHELD) {
-        say("%s: nothing was broken: %s", name, text_for_people(text));
+        say_line("%s: nothing was broken: %s", name, text_for_people(text));
         code = CODE_LOST;
     } else {
         code = say_error(redlock, name);

@@ -14,8 +14,8 @@ __attribute__((noreturn)) static void become(char *const argv[])
     (void)execvp(argv[0], argv);
     int error = errno;
     bool is_line = error == ENOENT && !argv[1] && strchr(argv[0], ' ');
-    say("%s: %s%s", argv[0], strerror(error),
-        is_line ? "; to have a shell run this line, use `-c LINE` or `-- sh -c LINE`" : "");
+    say_line("%s: %s%s", argv[0], strerror(error),
+             is_line ? "; to have a shell run this line, use `-c LINE` or `-- sh -c LINE`" : "");
     _exit(error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
 }
 

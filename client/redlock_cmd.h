@@ -78,7 +78,7 @@ struct redlock *arg_open(const char *subcommand, const char *address, const char
 
 /* ---- redlock_say.c ---- */
 
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit code of a request that ended so. */
 int error_code(enum redlock_error error);
 /* Says how the handle's last request about that name (NULL: none) failed, and returns the exit code. */

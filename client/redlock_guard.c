@@ -233,7 +233,7 @@ __attribute__((noreturn)) static void begin(int orders, const struct start *star
 
 static pid_t guard_failed(struct guard *guard, int error)
 {
-    say("cannot start the command and what watches over it: %s", strerror(error));
+    say_line("cannot start the command and what watches over it: %s", strerror(error));
     if (guard->fd >= 0)
         guard_end(guard);
     return -1;

@@ -61,16 +61,16 @@ static int leading_address(int argc, char **argv)
         optind = 0; /* makes getopt(3) begin anew */
         return taken;
     }
-    say("%s: only -a ADDRESS may stand before a subcommand; see `redlock --help`", argv[optind - 1]);
+    say_line("%s: only -a ADDRESS may stand before a subcommand; see `redlock --help`", argv[optind - 1]);
     return -1;
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        say("a subcommand is needed: run, lock, unlock, extend, check, show, who, break, ping, top or "
-            "mkuser; see "
-            "`redlock --help`");
+        say_line("a subcommand is needed: run, lock, unlock, extend, check, show, who, break, ping, top or "
+                 "mkuser; see "
+                 "`redlock --help`");
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
@@ -89,6 +89,6 @@ int main(int argc, char **argv)
     for (unsigned i = 0; argc > 1 && i < SUBCOMMANDS; i++)
         if (strcmp(argv[1], subcommands[i].name) == 0)
             return subcommands[i].run(argc - 1, argv + 1);
-    say("%s: no such subcommand; see `redlock --help`", argc > 1 ? argv[1] : "(none)");
+    say_line("%s: no such subcommand; see `redlock --help`", argc > 1 ? argv[1] : "(none)");
     return CODE_FAILED;
 }

@@ -47,7 +47,8 @@ static int ping_run(const struct ping *ping, struct redlock *redlock)
         return CODE_OK;
     }
     if (error == REDLOCK_NOQUORUM) {
-        say("redlockd answers, but grants no locks now: `redlock show nodes` says why, or it is shutting "
+        say_line(
+            "redlockd answers, but grants no locks now: `redlock show nodes` says why, or it is shutting "
             "down");
         return CODE_NOQUORUM;
     }

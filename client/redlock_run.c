@@ -91,7 +91,7 @@ static bool start(struct run *run)
     run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
     run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (run->timer < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
-        say("cannot watch over the command: %s", strerror(errno));
+        say_line("cannot watch over the command: %s", strerror(errno));
         return false;
     }
     if (!signals_more(run->signals, run_signals))
@@ -114,11 +114,12 @@ static int give_back(struct run *run)
     if (error == REDLOCK_OK)
         return run->code;
     if (error == REDLOCK_LOST || error == REDLOCK_NOTHELD) {
-        say("%s: the lock was lost before %s had ended: it may not have been alone", run->take.name,
-            run->argv[0]);
+        say_line("%s: the lock was lost before %s had ended: it may not have been alone", run->take.name,
+                 run->argv[0]);
         return CODE_LOST;
     }
-    say("%s: %s has ended in time, but the lock could not be given back (%s); it is free when its TTL is "
+    say_line(
+        "%s: %s has ended in time, but the lock could not be given back (%s); it is free when its TTL is "
         "over",
         run->take.name, run->argv[0], redlock_error_name(error));
     return run->code;
@@ -130,7 +131,7 @@ static void give_up(struct run *run)
 {
     bool clock = run->earlier_ms > CLOCK_MS;
 
-    say("%s: the lock was lost (%s), so %s was ended", run->take.name, run->why, run->argv[0]);
+    say_line("%s: the lock was lost (%s), so %s was ended", run->take.name, run->why, run->argv[0]);
     if (strcmp(run->why, "expired") != 0)
         return;
     redlock_set_timeout(run->redlock, GIVE_UP_MS);

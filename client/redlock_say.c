@@ -15,7 +15,7 @@ int64_t boot_ms(void)
 }
 
 /* Prints in one write, since several redlocks may share a terminal or log. */
-void say(const char *format, ...)
+void say_line(const char *format, ...)
 {
     char line[4096];
     va_list args;
@@ -136,7 +136,7 @@ int say_result(enum redlock_error error, const char *told, const char *name)
     hint_of(&rule, text, name, hint, sizeof hint);
     if (error == REDLOCK_NOQUORUM && is_quarantine(told))
         rule.what = "too few masters may vote yet";
-    say("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what, rule.what[0] && text[0] ? ": " : "",
-        text, hint[0] ? "; " : "", hint);
+    say_line("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what,
+             rule.what[0] && text[0] ? ": " : "", text, hint[0] ? "; " : "", hint);
     return (int)rule.code;
 }

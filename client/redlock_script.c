@@ -45,7 +45,7 @@ static bool printed(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;
-    say("cannot write the result: %s", strerror(errno));
+    say_line("cannot write the result: %s", strerror(errno));
     return false;
 }
 

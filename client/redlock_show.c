@@ -81,7 +81,7 @@ static void show_nothing(const struct showing *showing)
 static int show_print(const struct showing *showing, const struct rows *rows)
 {
     if (rows->failed)
-        say("these are not all: the rest did not fit into memory; use --rows");
+        say_line("these are not all: the rest did not fit into memory; use --rows");
     if (showing->format == FORMAT_TABLE && rows->count == 0 && isatty(STDOUT_FILENO))
         show_nothing(showing);
     else if (showing->format == FORMAT_TABLE)
@@ -91,7 +91,7 @@ static int show_print(const struct showing *showing, const struct rows *rows)
     int code = rows->failed ? CODE_FAILED : CODE_OK;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    say("cannot write the result: %s", strerror(errno));
+    say_line("cannot write the result: %s", strerror(errno));
     return CODE_FAILED;
 }
 

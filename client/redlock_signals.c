@@ -51,7 +51,7 @@ int signals_open(const int *list)
     watch(list);
     int fd = signalfd(-1, &signals.watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
-        say("cannot watch signals: %s", strerror(errno));
+        say_line("cannot watch signals: %s", strerror(errno));
     return fd;
 }
 
@@ -60,7 +60,7 @@ bool signals_more(int fd, const int *list)
     watch(list);
     if (signalfd(fd, &signals.watched, SFD_CLOEXEC | SFD_NONBLOCK) >= 0)
         return true;
-    say("cannot watch signals: %s", strerror(errno));
+    say_line("cannot watch signals: %s", strerror(errno));
     return false;
 }
 

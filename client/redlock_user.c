@@ -28,14 +28,14 @@ static bool user_make(char secret[SECRET_HEX + 1], char line[SECRET_HEX + 1])
     uint8_t bytes[SECRET_HASH_BYTES], hash[SECRET_HASH_BYTES];
 
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-        say("mkuser: no random numbers: %s", strerror(errno));
+        say_line("mkuser: no random numbers: %s", strerror(errno));
         return false;
     }
     secret_to_hex(bytes, secret);
     explicit_bzero(bytes, sizeof bytes);
     if (!secret_hash(secret, SECRET_HEX, hash)) {
-        say("mkuser: %s",
-            secret_is_possible() ? "no memory" : "this redlock was built without OpenSSL (TLS=no)");
+        say_line("mkuser: %s",
+                 secret_is_possible() ? "no memory" : "this redlock was built without OpenSSL (TLS=no)");
         return false;
     }
     secret_to_hex(hash, line);

@@ -96,7 +96,7 @@ static void explain(struct waiting *waiting, enum reason reason, const char *tex
     if (waiting->reason == reason)
         return;
     waiting->reason = reason;
-    say("%s: waiting: %s", waiting->name, text);
+    say_line("%s: waiting: %s", waiting->name, text);
 }
 
 void waiting_heard(struct waiting *waiting, const struct redlock_event *event)

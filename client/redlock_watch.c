@@ -55,8 +55,8 @@ static void say_unkillable(struct run *run, unsigned alive)
     if (run->told || alive == UINT_MAX || boot_ms() < run->killing_ms + TOLD_MS)
         return;
     run->told = true;
-    say("%s: %u of the processes of %s cannot be killed: they are another user's, or held in the kernel",
-        run->take.name, alive, run->argv[0]);
+    say_line("%s: %u of the processes of %s cannot be killed: they are another user's, or held in the kernel",
+             run->take.name, alive, run->argv[0]);
 }
 
 static void look_at_family(struct run *run)
@@ -89,9 +89,9 @@ static void look_at_linger(struct run *run, int64_t now_ms)
     run->looked_ms = now_ms;
     if (run->lingered_ms < LINGER_MS)
         return;
-    say("%s: %s has ended and left processes behind, which are ended now: the lock ends with them "
-        "(setsid(1) makes one stay)",
-        run->take.name, run->argv[0]);
+    say_line("%s: %s has ended and left processes behind, which are ended now: the lock ends with them "
+             "(setsid(1) makes one stay)",
+             run->take.name, run->argv[0]);
     begin_ending(run, now_ms + run->grace_ms);
 }
 
@@ -130,8 +130,8 @@ static void begin_losing(struct run *run, int64_t now_ms, int64_t until_ms)
     const char *why = is_max ? "--max is over" : "nobody renews the lock";
     if (run->earlier_ms > CLOCK_MS)
         why = "a clock stood still (redlockd's or this host's), so the lock ends earlier";
-    say("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name, why,
-        duration_text(until_ms - now_ms, left), run->argv[0]);
+    say_line("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name, why,
+             duration_text(until_ms - now_ms, left), run->argv[0]);
     begin_ending(run, until_ms - run->margin_ms);
 }
 
@@ -280,7 +280,8 @@ static void command_ended(struct run *run, const struct report *report)
 
 static void guard_was_killed(struct run *run)
 {
-    say("%s: the guard process of this command was killed, so %s is ended: nobody would end it if redlock "
+    say_line(
+        "%s: the guard process of this command was killed, so %s is ended: nobody would end it if redlock "
         "were killed too",
         run->take.name, run->argv[0]);
     run->unguarded = run->family.whole = true;

@@ -3,8 +3,7 @@
 const char guarded[] = "restart_guard: on\nmax_ttl: 4s\ndefault_ttl: 3s\n";
 const char guarded_long[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
 
-struct cluster masters;
-struct daemon redlockd, other;
+struct daemon other;
 struct client a, b, c;
 
 bool state_is(unsigned master, const char *state)
@@ -12,7 +11,7 @@ bool state_is(unsigned master, const char *state)
     return strcmp(node_state(&b, &masters.server[master]), state) == 0;
 }
 
-void begin(unsigned count, enum transport transport, const char *settings)
+void guarded_begin(unsigned count, enum transport transport, const char *settings)
 {
     cluster_start_skewed(&masters, count, transport); /* so that a master's clock can jump */
     cluster_trust(&masters, atoi(strstr(settings, "max_ttl: ") + strlen("max_ttl: ")) * 1000);

@@ -3,6 +3,7 @@
 #ifndef REDLOCKD_TESTS_GUARDED_H
 #define REDLOCKD_TESTS_GUARDED_H
 
+#include "tests/integ/only.h"
 #include "tests/integ/steady.h"
 
 #include <stdio.h>
@@ -13,12 +14,11 @@ extern const char guarded[];
 extern const char guarded_long[];
 enum { MAX_TTL_MS = 4000, FULL_MS = 4000 + 42, LONG_MAX_TTL_MS = 30000, LONG_FULL_MS = 30000 + 302 };
 
-extern struct cluster masters;
-extern struct daemon redlockd, other;
+extern struct daemon other;
 extern struct client a, b, c;
 
 bool state_is(unsigned master, const char *state);
-void begin(unsigned count, enum transport transport, const char *settings);
+void guarded_begin(unsigned count, enum transport transport, const char *settings);
 void begin_other(const char *settings);
 /* Waits until the log has told that the master is in quarantine for this reason, for full_ms at most. */
 void is_kept_out(unsigned master, const char *why, int64_t full_ms);

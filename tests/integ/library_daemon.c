@@ -2,8 +2,6 @@
 
 #include <signal.h>
 
-struct cluster masters;
-struct daemon redlockd;
 struct client raw;
 struct told told, others;
 

@@ -3,6 +3,7 @@
 #define REDLOCKD_TESTS_LIBRARY_DAEMON_H
 
 #include "tests/integ/library.h"
+#include "tests/integ/only.h"
 
 enum {
     LONG_MS = 30000, /* a TTL that outlives a daemon's restart on a slow machine */
@@ -11,8 +12,6 @@ enum {
     CALL_MS = 130,   /* redlock_safe_ms() waits for 100 at most */
 };
 
-extern struct cluster masters;
-extern struct daemon redlockd;
 extern struct client raw; /* speaks the protocol by hand */
 extern struct told told, others;
 

@@ -3,7 +3,6 @@
 /* Half a minute is longer than any test here takes, so that no lock ends by itself. */
 static const char stalled_settings[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
 
-struct cluster masters;
 struct host hosts[HOSTS];
 
 void host_start(unsigned i)

@@ -4,6 +4,7 @@
 #ifndef REDLOCKD_TESTS_STALLED_H
 #define REDLOCKD_TESTS_STALLED_H
 
+#include "tests/integ/only.h"
 #include "tests/integ/steady.h"
 
 #include <signal.h>
@@ -22,7 +23,6 @@ struct host {
     int64_t behind_ms;  /* the part of lost_ms that clients have been told */
 };
 
-extern struct cluster masters;
 extern struct host hosts[HOSTS];
 
 void host_start(unsigned i);

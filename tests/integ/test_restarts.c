@@ -6,7 +6,7 @@
 
 START_TEST(flush_is_seen_by_a_daemon_that_does_nothing)
 {
-    begin(7, UNIX, guarded_long);
+    guarded_begin(7, UNIX, guarded_long);
     redis(&masters.server[0], "FLUSHALL");
     redis(&masters.server[1], "SWAPDB 0 1");
     redis(&masters.server[2], "DEL redlock:,group");
@@ -23,7 +23,7 @@ END_TEST
 
 START_TEST(flushed_minority_is_healed)
 {
-    begin(3, UNIX, guarded_long);
+    guarded_begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
     redis(&masters.server[1], "FLUSHALL");
@@ -41,7 +41,7 @@ END_TEST
 
 START_TEST(restarted_minority_is_healed)
 {
-    begin(3, TCP, guarded_long);
+    guarded_begin(3, TCP, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
     restart(2);
@@ -57,7 +57,7 @@ END_TEST
 START_TEST(all_masters_restarted_empty_one_after_the_other)
 {
     static const char six_seconds[] = "restart_guard: on\nmax_ttl: 6s\ndefault_ttl: 6s\n";
-    begin(5, TCP, six_seconds);
+    guarded_begin(5, TCP, six_seconds);
     begin_other(six_seconds);
     struct grant held = lock(&a, "held wait=14s");
     client_send(&c, "LOCK held wait=1m");
@@ -133,7 +133,7 @@ static bool all_are_held(unsigned servers)
 
 START_TEST(many_are_renewed_while_scripts_and_a_master_go)
 {
-    begin(3, TCP, guarded_long);
+    guarded_begin(3, TCP, guarded_long);
     lock_many("ttl=30s");
     extend_many("6s");
     restart(2); /* the master has neither keys nor scripts */
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(many_requests_are_few_scripts)
 {
-    begin(3, UNIX, guarded_long);
+    guarded_begin(3, UNIX, guarded_long);
     lock_many("ttl=20s hold=lease");
     for (unsigned i = 0; i < 3; i++)
         redis(&masters.server[i], "CONFIG RESETSTAT");
@@ -171,7 +171,7 @@ END_TEST
 /* Masters that come back with an old lock do not revive it. */
 START_TEST(old_snapshots_count_for_nothing)
 {
-    begin(3, TCP, guarded);
+    guarded_begin(3, TCP, guarded);
     begin_other(guarded);
     struct grant old = lock(&a, "old ttl=4s hold=lease wait=14s");
     eventually(holds("old", old.token) == 3);

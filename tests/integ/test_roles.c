@@ -13,7 +13,7 @@ static bool is_refused(unsigned master, const char *why)
 
 START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
 {
-    begin(3, UNIX, guarded);
+    guarded_begin(3, UNIX, guarded);
     char run_id[16];
     snprintf(run_id, sizeof run_id, "%s", kv(node_row(&b, &masters.server[0]), "run_id"));
     redis(&masters.server[0], "REPLICAOF 127.0.0.1 1");
@@ -38,7 +38,7 @@ START_TEST(promoted_replica_is_kept_out)
     struct cluster spare;
     char port[8];
     cluster_start(&spare, 1, TCP);
-    begin(3, TCP, guarded);
+    guarded_begin(3, TCP, guarded);
     snprintf(port, sizeof port, "%u", masters.server[0].port);
     redis(&spare.server[0], "REPLICAOF 127.0.0.1 %s", port);
     eventually(strcmp(redis(&spare.server[0], "EXISTS redlock:,group"), "1") == 0);
@@ -57,7 +57,7 @@ END_TEST
 
 START_TEST(clock_that_jumps_ahead)
 {
-    begin(3, UNIX, guarded_long);
+    guarded_begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
     /* Before each clock was read twice, nobody can tell a jump from a stall of this host. */
@@ -72,7 +72,7 @@ END_TEST
 /* The jump costs no lock, and is reported. */
 START_TEST(clock_that_jumps_back)
 {
-    begin(3, UNIX, guarded_long);
+    guarded_begin(3, UNIX, guarded_long);
     masters.server[1].skew->wall_us = -5000000;
     eventually(daemon_logged(&redlockd, "back"));
     eventually(state_is(1, "up")); /* earlier than from a quarantine */
@@ -83,7 +83,7 @@ END_TEST
 
 START_TEST(refusals_are_seen_by_a_daemon_that_does_nothing)
 {
-    begin(3, UNIX, guarded);
+    guarded_begin(3, UNIX, guarded);
     redis(&masters.server[0], "CONFIG SET min-replicas-to-write 1");
     eventually(is_refused(0, "noreplicas"));
     redis(&masters.server[0], "CONFIG SET min-replicas-to-write 0");

@@ -13,7 +13,7 @@ static void is_told_soon(const struct grant *held, int64_t unlock_ms)
 
 START_TEST(unlock_through_another_daemon_is_not_healed)
 {
-    begin(3, UNIX, guarded_long);
+    guarded_begin(3, UNIX, guarded_long);
     begin_other(guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
@@ -41,7 +41,7 @@ END_TEST
 START_TEST(lease_lives_on_through_another_daemon)
 {
     static const char settings[] = "restart_guard: on\nmax_ttl: 30s\nnode_timeout: 2500ms\nmin_ttl: 5s\n";
-    begin(3, UNIX, settings);
+    guarded_begin(3, UNIX, settings);
     begin_other(settings);
     struct grant lease = lock(&a, "lease hold=lease ttl=6s");
     ask_again(&c, "+EXTENDED lease *", "EXTEND lease token=%s ttl=30s", lease.token);

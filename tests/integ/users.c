@@ -8,9 +8,6 @@
 
 #define HASH "a8ae6e6ee929abea3afcfc5258c8ccd6f85273e0d4626d26c7279f3250f77c8e"
 
-struct cluster masters;
-struct daemon redlockd;
-
 const char *users_settings(const char *text)
 {
     static char settings[4096];

@@ -2,14 +2,11 @@
 #ifndef REDLOCKD_TESTS_USERS_H
 #define REDLOCKD_TESTS_USERS_H
 
-#include "tests/integ/harness.h"
+#include "tests/integ/only.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define AS_OPS "AUTH ops " SECRET
 #define OPS    "  - {name: ops, secret_file: FILE, lock: ['*'], show: ['*'], admin: yes}\n"
-
-extern struct cluster masters;
-extern struct daemon redlockd;
 
 /* Settings with users; FILE in the text is the secret's file, ME our own uid. */
 const char *users_settings(const char *text);

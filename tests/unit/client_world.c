@@ -68,7 +68,7 @@ const char *tag(const struct world *w)
 
 /* ---- what the program is told ---- */
 
-const char *told(struct world *w)
+const char *world_told(struct world *w)
 {
     static const char *const kinds[] = {
         [REDLOCK_ON_LOCK] = "lock",       [REDLOCK_ON_UNLOCK] = "unlock",
@@ -165,7 +165,7 @@ struct redlock_lock *has_lock(struct world *w, const char *name, const char *tok
 
     expect_line(w, "#* LOCK * ttl=9000");
     grants(w, name, token, 7);
-    ck_assert_str_ne(told(w), "");
+    ck_assert_str_ne(world_told(w), "");
     ck_assert_int_eq(w->event.kind, REDLOCK_ON_LOCK);
     ck_assert_int_eq(w->event.error, REDLOCK_OK);
     return lock;

@@ -48,11 +48,11 @@ const char *tag(const struct world *w);
 /* ---- what the program is told ---- */
 
 /* The next event, as "lock job ok", "show ok", "down connect : why"; "" when there is none. */
-const char *told(struct world *w);
+const char *world_told(struct world *w);
 
 #define expect_told(w, pattern)                                                                 \
     do {                                                                                        \
-        const char *told_ = told(w);                                                            \
+        const char *told_ = world_told(w);                                                      \
         ck_assert_msg(fnmatch(pattern, told_, 0) == 0, "\"%s\" is not \"%s\"", told_, pattern); \
     } while (0)
 #define expect_nothing(w) expect_told(w, "")

@@ -230,7 +230,7 @@ static void on_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *wa
     *waits = w->waits;
 }
 
-void world_new(struct world *w)
+void world_make(struct world *w)
 {
     memset(w, 0, sizeof *w);
     log_set_level(LOG_LEVEL_ERROR);
@@ -255,7 +255,7 @@ void world_free(struct world *w)
     event_base_free(w->base);
 }
 
-void turn(struct world *w)
+void world_turn(struct world *w)
 {
     event_base_loop(w->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
     conns_flush(w->conns);
@@ -317,7 +317,7 @@ void expect(struct world *w, int fd, const char *text)
 
     while (got < want && clock_boot_ms() < until_ms) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        turn(w);
+        world_turn(w);
         if (poll(&p, 1, 1) <= 0)
             continue;
         ssize_t n = recv(fd, bytes + got, want - got, MSG_DONTWAIT);
@@ -359,7 +359,7 @@ void expect_end(struct world *w, int fd)
     while (clock_boot_ms() < until_ms) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         char bytes[256] = "";
-        turn(w);
+        world_turn(w);
         if (poll(&p, 1, 1) <= 0)
             continue;
         n = recv(fd, bytes, sizeof bytes - 1, MSG_DONTWAIT);
@@ -375,7 +375,7 @@ void expect_heard(struct world *w, const char *text)
     int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 
     while (strcmp(w->heard, text) != 0 && clock_boot_ms() < until_ms) {
-        turn(w);
+        world_turn(w);
         poll(NULL, 0, 1);
     }
     ck_assert_str_eq(w->heard, text);
@@ -388,7 +388,7 @@ void expect_last(struct world *w, int fd, const char *text)
     int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 
     while (clock_boot_ms() < until_ms) {
-        turn(w);
+        world_turn(w);
         ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
         if (n <= 0) {
             poll(NULL, 0, 1);
@@ -409,7 +409,7 @@ void expect_count(struct world *w, unsigned count)
     int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 
     while (conns_count(w->conns) != count && clock_boot_ms() < until_ms) {
-        turn(w);
+        world_turn(w);
         poll(NULL, 0, 1);
     }
     ck_assert_uint_eq(conns_count(w->conns), count);
@@ -418,7 +418,7 @@ void expect_count(struct world *w, unsigned count)
 void settle(struct world *w)
 {
     for (int i = 0; i < 20; i++) {
-        turn(w);
+        world_turn(w);
         poll(NULL, 0, 1);
     }
 }
@@ -432,7 +432,7 @@ unsigned read_lines(struct world *w, int fd, const char *last)
 
     while (clock_boot_ms() < until_ms) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        turn(w);
+        world_turn(w);
         if (poll(&p, 1, 1) > 0) {
             ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
             ck_assert_int_ne(n, 0);

@@ -66,11 +66,11 @@ void __attribute__((format(printf, 2, 3))) heard(struct world *w, const char *fm
 bool answer(struct world *w, const char *name, enum reply_code code);
 void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target, const struct request *what);
 void on_finish(void *arg, uint64_t session);
-void world_new(struct world *w);
+void world_make(struct world *w);
 /* Starts the connections; the test has changed its limits before. */
 void world_start(struct world *w);
 void world_free(struct world *w);
-void turn(struct world *w);
+void world_turn(struct world *w);
 /* A client on a Unix socket; its side is blocking. */
 int client_unix(struct world *w);
 int client_tcp(struct world *w);
@@ -85,7 +85,7 @@ const char *refused(const char *line);
 void __attribute__((format(printf, 3, 4))) expectf(struct world *w, int fd, const char *fmt, ...);
 /* Nothing comes but the end of the stream. */
 void expect_end(struct world *w, int fd);
-/* Turns the loop until the handler has heard exactly this text since world_new(). */
+/* Turns the loop until the handler has heard exactly this text since world_make(). */
 void expect_heard(struct world *w, const char *text);
 /* Reads until these are the last bytes; what comes before them does not matter. */
 void expect_last(struct world *w, int fd, const char *text);

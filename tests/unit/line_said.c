@@ -1,6 +1,6 @@
 #include "tests/unit/line_said.h"
 
-enum line_result parse(const char *line, struct request *request, struct refusal *refusal)
+enum line_result parse_line(const char *line, struct request *request, struct refusal *refusal)
 {
     return line_parse(line, strlen(line), request, refusal);
 }
@@ -11,7 +11,7 @@ struct request accepted(const char *line)
     struct refusal refusal;
 
     memset(&request, 0xaa, sizeof request);
-    enum line_result result = parse(line, &request, &refusal);
+    enum line_result result = parse_line(line, &request, &refusal);
     ck_assert_msg(result == LINE_REQUEST, "refused: %s: %s", line,
                   result == LINE_REFUSED ? refusal.text : "it is empty");
     return request;
@@ -46,13 +46,13 @@ const char *answer_bytes(const char *line, size_t len)
     return as_text(out, n);
 }
 
-const char *answer(const char *line)
+const char *line_answer(const char *line)
 {
     return answer_bytes(line, strlen(line));
 }
 
 void ck_begins(const char *line, const char *expected)
 {
-    ck_assert_msg(strncmp(answer(line), expected, strlen(expected)) == 0, "%s: expected %s..., got %s", line,
-                  expected, answer(line));
+    ck_assert_msg(strncmp(line_answer(line), expected, strlen(expected)) == 0, "%s: expected %s..., got %s",
+                  line, expected, line_answer(line));
 }

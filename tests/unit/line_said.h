@@ -14,14 +14,14 @@
 #define A50   A10 A10 A10 A10 A10
 #define A200  A50 A50 A50 A50
 
-enum line_result parse(const char *line, struct request *request, struct refusal *refusal);
+enum line_result parse_line(const char *line, struct request *request, struct refusal *refusal);
 /* The line must be a request. */
 struct request accepted(const char *line);
 /* The refusal that the client reads, without the LF; "" where the line is no error. The text is valid until
  * the next call but one. */
 const char *answer_bytes(const char *line, size_t len);
-const char *answer(const char *line);
-#define ck_refused(line, expected) ck_assert_str_eq(answer(line), expected)
+const char *line_answer(const char *line);
+#define ck_refused(line, expected) ck_assert_str_eq(line_answer(line), expected)
 void ck_begins(const char *line, const char *expected);
 /* Checks each byte of a line of the server, and makes it a string without its LF. */
 const char *as_text(char *out, size_t len);

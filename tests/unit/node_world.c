@@ -4,9 +4,9 @@
 
 struct event_base *base;
 struct evdns_base *dns;
-struct conf conf;
+struct conf node_conf;
 struct node *node;
-struct resp_format *format;
+struct resp_format *node_format;
 
 struct told told;
 unsigned close_at_vote;
@@ -17,7 +17,7 @@ void send_command(enum command_verb verb, uint64_t number, uint64_t ref)
 {
     struct command command = {.verb = verb, .number = number, .name = {.len = 3, .text = "job"}, .bucket = 1};
     char bytes[RESP_COMMAND_BYTES];
-    node_send(node, bytes, resp_command(bytes, format, &command), verb, ref);
+    node_send(node, bytes, resp_command(bytes, node_format, &command), verb, ref);
 }
 
 static void on_connected(void *arg, unsigned index, uint32_t connection)
@@ -113,14 +113,14 @@ void bench_setup(void)
     base = event_base_new();
     dns = evdns_base_new(base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
     evdns_base_load_hosts(dns, "/etc/hosts");
-    memset(&conf, 0, sizeof conf);
+    memset(&node_conf, 0, sizeof node_conf);
     memset(&told, 0, sizeof told);
     close_at_vote = 0;
     close_at_backlog = false;
     send_when_connected = false;
-    conf.masters = 1;
-    conf.node_backlog_bytes = 1 << 20;
-    format = resp_format_new("t:");
+    node_conf.masters = 1;
+    node_conf.node_backlog_bytes = 1 << 20;
+    node_format = resp_format_new("t:");
     node = NULL;
 }
 
@@ -129,16 +129,16 @@ void bench_teardown(void)
     node_free(node);
     evdns_base_free(dns, 0);
     event_base_free(base);
-    resp_format_free(format);
+    resp_format_free(node_format);
     fclose(log_file);
 }
 
 void dial_unix(const char *path)
 {
-    struct conf_address *address = &conf.nodes[0].address;
+    struct conf_address *address = &node_conf.nodes[0].address;
     snprintf(address->path, sizeof address->path, "%s", path);
     snprintf(address->shown, sizeof address->shown, "unix:%s", path);
-    node = node_new(base, dns, &conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, 0, &handler);
     unsigned before = told.connected + told.failed;
     node_start(node);
     ck_assert_uint_eq(told.connected + told.failed, before); /* told from the loop only */
@@ -146,18 +146,18 @@ void dial_unix(const char *path)
 
 void dial_tcp(const char *host, int port)
 {
-    struct conf_address *address = &conf.nodes[0].address;
+    struct conf_address *address = &node_conf.nodes[0].address;
     snprintf(address->host, sizeof address->host, "%s", host);
     snprintf(address->shown, sizeof address->shown, "%s:%d", host, port);
     address->port = (uint16_t)port;
-    node = node_new(base, dns, &conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, 0, &handler);
     node_start(node);
 }
 
 void set_login(const char *user, const char *password)
 {
-    snprintf(conf.nodes[0].user, sizeof conf.nodes[0].user, "%s", user);
-    snprintf(conf.nodes[0].password, sizeof conf.nodes[0].password, "%s", password);
+    snprintf(node_conf.nodes[0].user, sizeof node_conf.nodes[0].user, "%s", user);
+    snprintf(node_conf.nodes[0].password, sizeof node_conf.nodes[0].password, "%s", password);
 }
 
 unsigned dials(void)

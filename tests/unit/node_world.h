@@ -14,9 +14,9 @@ enum { VOTES = 4096 };
 
 extern struct event_base *base;
 extern struct evdns_base *dns;
-extern struct conf conf;
+extern struct conf node_conf;
 extern struct node *node;
-extern struct resp_format *format;
+extern struct resp_format *node_format;
 
 struct told {
     unsigned connected, lost, backlog, failed, votes;

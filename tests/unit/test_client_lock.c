@@ -449,7 +449,7 @@ START_TEST(many_locks)
     ck_assert_uint_eq(w->core->sessions, MANY);
     for (int i = MANY - 1; i >= 0; i--) {
         says(w, "!RENEWED job%d token=%s valid=1 until=%d", i, locks[i]->token_text, 20000 + i);
-        ck_assert_str_ne(told(w), "");
+        ck_assert_str_ne(world_told(w), "");
         ck_assert_ptr_eq(w->event.lock, locks[i]);
     }
     for (int i = 0; i < MANY; i++)

@@ -7,7 +7,7 @@ static int fd;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
     world_start(&w);
     fd = client_unix(&w);
 }
@@ -182,7 +182,7 @@ START_TEST(hello_and_events)
     conns_notice(w.conns, 1, &renewed); /* the client did not ask for this event, and is not told */
     say(fd, "#h HELLO 1 client=worker-3 events=renewed\nHELLO 2\n");
     while (!strchr(line, '\n')) {
-        turn(&w);
+        world_turn(&w);
         recv(fd, line, sizeof line - 1, MSG_DONTWAIT);
     }
     ck_assert_int_eq(strncmp(line, "#h +HELLO proto=1 server=redlockd/0.1.0 session=1 now=", 54), 0);
@@ -203,7 +203,7 @@ START_TEST(lines_come_in_any_pieces)
 
     for (const char *at = text; *at; at++) {
         say_bytes(fd, at, 1);
-        turn(&w);
+        world_turn(&w);
     }
     expect(&w, fd, "#7 " LOCKED("now1") "+PONG ready=1\n" UNLOCKED("now1"));
 }
@@ -230,7 +230,7 @@ START_TEST(a_line_has_1024_bytes_at_most)
     for (size_t at = 0; at < sizeof line;) { /* answered once, whatever its pieces */
         size_t n = sizeof line - at < 700 ? sizeof line - at : 700;
         say_bytes(fd, line + at, n);
-        turn(&w);
+        world_turn(&w);
         at += n;
     }
     say(fd, "PING\n");
@@ -259,7 +259,7 @@ START_TEST(bad_bytes_are_refused_and_the_connection_goes_on)
 
     say_bytes(fd, "PI\0NG\nPING\n", 11);
     while (!strstr(line, "+PONG ready=1\n")) {
-        turn(&w);
+        world_turn(&w);
         size_t len = strlen(line);
         recv(fd, line + len, sizeof line - 1 - len, MSG_DONTWAIT);
     }
@@ -277,7 +277,7 @@ START_TEST(sessions_are_numbered_from_1_and_never_again)
     second = client_unix(&w);
     say(second, "HELLO 1\n");
     while (!strchr(line, '\n')) {
-        turn(&w);
+        world_turn(&w);
         recv(second, line, sizeof line - 1, MSG_DONTWAIT);
     }
     ck_assert_ptr_null(strstr(line, "session=2 "));

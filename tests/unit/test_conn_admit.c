@@ -6,7 +6,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
     w.places = 1;
     world_start(&w);
 }
@@ -20,7 +20,7 @@ static void teardown(void)
 static void next(const char *name)
 {
     ck_assert_msg(answer(&w, name, REPLY_BUSY), "%s is not under way; heard:\n%s", name, w.heard);
-    turn(&w);
+    world_turn(&w);
 }
 
 static void begun(const char *text)

@@ -167,7 +167,7 @@ static void run(uint64_t seed)
     sessions = lates = 0;
     memset(known, 0, sizeof known);
     memset(ended, 0, sizeof ended);
-    world_new(&w);
+    world_make(&w);
     w.handler.request = chance_request;
     w.handler.finish = chance_finish;
     w.handler.closed = chance_closed;
@@ -192,7 +192,7 @@ static void run(uint64_t seed)
             read_some(fds[i]);
         daemon_side();
         if (below(3))
-            turn(&w);
+            world_turn(&w);
     }
     if (seed % 5 == 0) { /* in the middle of everything */
         for (unsigned i = 0; i < CLIENTS; i++)
@@ -206,7 +206,7 @@ static void run(uint64_t seed)
             close(fds[i]);
     int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
     while (conns_count(w.conns) && clock_boot_ms() < until_ms) {
-        turn(&w);
+        world_turn(&w);
         while (lates)
             conns_ended(w.conns, late[--lates]);
         while (answer(&w, "wait1", REPLY_BUSY) || answer(&w, "wait2", REPLY_BUSY) ||

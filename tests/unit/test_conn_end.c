@@ -16,7 +16,7 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
     world_start(&w);
 }
 
@@ -195,7 +195,7 @@ START_TEST(reset_is_a_drop)
     expect_count(&w, 0);
     ck_assert(answer(&w, "wait1", REPLY_LOCKED)); /* too late: ignored */
     conns_ended(w.conns, 1);
-    turn(&w);
+    world_turn(&w);
 }
 END_TEST
 
@@ -248,7 +248,7 @@ START_TEST(unix_errors_are_a_release)
 
     say(fd, "LOCK now\nLOCK wait1\nUNLOCK b\n");
     expect_heard(&w, "LOCK now\nLOCK wait1\n");
-    turn(&w);
+    world_turn(&w);
     close(fd);
     if (_i) {
         ck_assert(answer(&w, "wait1", REPLY_BUSY));
@@ -323,7 +323,7 @@ START_TEST(conns_free_closes_all)
         say(fds[i], "SHOW LOCKS\nLOCK wait1\n#1 LOCK wait2\n#2 SHOW LOCKS\nhalf");
     }
     w.rows = 1000000;
-    turn(&w);
+    world_turn(&w);
     world_free(&w);
     for (int i = 0; i < 4; i++)
         close(fds[i]);

@@ -10,7 +10,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
 }
 
 static void teardown(void)
@@ -39,7 +39,7 @@ START_TEST(half_a_line_has_its_time)
            clock_boot_ms() < start_ms + PATIENCE_MS) { /* more bytes do not help */
         send(fd, "x", 1, MSG_NOSIGNAL);
         send(endless, "x", 1, MSG_NOSIGNAL);
-        turn(&w);
+        world_turn(&w);
         poll(NULL, 0, 1);
     }
     expect_heard(&w, "LOCK now\ndropped\n");
@@ -50,7 +50,7 @@ START_TEST(half_a_line_has_its_time)
     expect_end(&w, endless);
     say(other, "PI"); /* a whole line in time starts the clock anew */
     for (int i = 0; i < 20; i++) {
-        turn(&w);
+        world_turn(&w);
         poll(NULL, 0, 10);
         say(other, "NG\nPI");
         expect(&w, other, "+PONG ready=1\n");
@@ -71,7 +71,7 @@ START_TEST(foreign_protocols_get_no_answer)
     for (const char *at = first[_i]; *at && _i != 1; at++) { /* in pieces */
         if (send(fd, at, 1, MSG_NOSIGNAL) < 0)
             break;
-        turn(&w);
+        world_turn(&w);
     }
     if (_i == 1)
         say(fd, first[1]);
@@ -97,7 +97,7 @@ START_TEST(a_long_first_line_ends_it)
     for (size_t cut = 1; cut < 3010; cut += 7) {
         int fd = client_tcp(&w);
         send(fd, line, cut, MSG_NOSIGNAL);
-        turn(&w);
+        world_turn(&w);
         send(fd, line + cut, 3010 - cut, MSG_NOSIGNAL);
         expect_end(&w, fd);
         expect_count(&w, 0);
@@ -169,11 +169,11 @@ START_TEST(many_resets_are_one_line_a_second)
     for (int i = 0; i < RESETS; i++) {
         int fd = client_tcp(&w);
         reset_close(fd);
-        turn(&w);
+        world_turn(&w);
     }
     expect_count(&w, 0);
     do { /* also the last lines, though no other client comes */
-        turn(&w);
+        world_turn(&w);
         poll(NULL, 0, 10);
         lines = lines_of_drops(log, &dropped);
     } while (dropped < RESETS && clock_boot_ms() - start_ms < PATIENCE_MS);
@@ -202,7 +202,7 @@ START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
     for (int i = 0; i < 1000; i++) { /* more than our kernel buffers take */
         ssize_t n = send(fd, flood + sent % 5, sizeof flood - 5, MSG_NOSIGNAL);
         sent += n > 0 ? (size_t)n : 0;
-        turn(&w);
+        world_turn(&w);
     }
     ck_assert_uint_lt(sent, 1 << 20);
     ck_assert_str_eq(w.heard, "LOCK wait1\n");
@@ -226,7 +226,7 @@ START_TEST(tagged_requests_are_bounded)
     for (int i = 0; i < 66; i++) {
         snprintf(line, sizeof line, "#%d LOCK wait%d\n", i, i);
         say(fd, line);
-        turn(&w);
+        world_turn(&w);
     }
     say(fd, "#more LOCK now\n");
     expect(&w, fd, "#more -LIMIT limit=max_waits_per_client\n");
@@ -281,11 +281,11 @@ START_TEST(idle_clients_are_cheap)
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = client_unix(&w);
         say(fds[i], "HELLO 1 client=idle\r\nLOCK now\nUNLOCK now\n");
-        turn(&w);
+        world_turn(&w);
     }
     for (int i = 0; i < CLIENTS; i++)
         say(fds[i], "PI");
-    turn(&w);
+    world_turn(&w);
     for (int i = 0; i < CLIENTS; i++)
         say(fds[i], "NG\n");
     settle(&w);
@@ -309,10 +309,10 @@ static unsigned long mallocs_of_turn(void)
 {
 #ifdef COUNTS_MALLOC
     unsigned long before = mallocs;
-    turn(&w);
+    world_turn(&w);
     return mallocs - before;
 #else
-    turn(&w);
+    world_turn(&w);
     return 0;
 #endif
 }

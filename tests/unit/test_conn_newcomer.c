@@ -11,7 +11,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
     w.conf.max_clients = w.conf.max_clients_per_peer = ROOM;
 }
 

@@ -6,7 +6,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
 }
 
 static void teardown(void)
@@ -98,7 +98,7 @@ START_TEST(lists_come_one_after_the_other)
     say(fd, lines);
     expect(&w, fd, "#q -LIMIT limit=max_waits_per_client\n#a * show=0 row=0 ");
     for (int i = 0; i < 100; i++)
-        turn(&w);
+        world_turn(&w);
     ck_assert_uint_lt(w.rows_made, 10000);
     close(fd); /* in the middle of the list */
     expect_count(&w, 0);
@@ -122,7 +122,7 @@ START_TEST(many_short_lists_leave_turns_to_others)
         shutdown(fd, SHUT_WR); /* then only edges tell that it goes on */
     for (int i = 0; i < 20; i++) {
         uint64_t made = w.rows_made;
-        turn(&w);
+        world_turn(&w);
         ck_assert_uint_le(w.rows_made, made + 1);
     }
     ck_assert_uint_lt(w.rows_made, LISTS);
@@ -153,7 +153,7 @@ START_TEST(help_and_clients)
     say(fd, "#s SHOW CLIENTS\n");
     while (!strstr(text, "+END 2\n")) {
         size_t have = strlen(text);
-        turn(&w);
+        world_turn(&w);
         recv(fd, text + have, sizeof text - 1 - have, MSG_DONTWAIT);
     }
     snprintf(want, sizeof want,

@@ -6,7 +6,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
 }
 
 static void teardown(void)
@@ -26,7 +26,7 @@ START_TEST(a_slow_reader_is_closed)
     while (conns_count(w.conns) && clock_boot_ms() < until_ms) {
         for (int i = 0; i < 20; i++)
             conns_notice(w.conns, 1, &notice);
-        turn(&w);
+        world_turn(&w);
     }
     ck_assert_str_eq(w.heard, "LOCK now\ndropped\n");
     close(fd);
@@ -56,7 +56,7 @@ START_TEST(a_deep_pipeline_is_slowed_down)
         sent += n > 0 ? (size_t)n : 0;
         if (n > 0 && sent == sizeof asked && _i)
             shutdown(fd, SHUT_WR);
-        turn(&w);
+        world_turn(&w);
         for (int i = 0; i < 50; i++) {
             n = recv(fd, bytes + got, sizeof bytes - got, 0);
             ck_assert_int_ne(n, 0); /* closed */
@@ -93,7 +93,7 @@ START_TEST(who_reads_nothing_is_closed)
         memcpy(asked + i, "x\n", 2);
     do {
         n = send(fd, asked, sizeof asked, MSG_NOSIGNAL);
-        turn(&w);
+        world_turn(&w);
     } while ((n > 0 || errno == EAGAIN) && clock_boot_ms() - start_ms < PATIENCE_MS);
     expect_count(&w, 0);
     ck_assert_int_ge(clock_boot_ms() - start_ms, 200);
@@ -129,7 +129,7 @@ START_TEST(a_grant_behind_a_full_socket_is_undelivered)
     expect_heard(&w, "LOCK now1\n");
     do {
         conns_notice(w.conns, 1, &notice);
-        turn(&w);
+        world_turn(&w);
     } while (conns_idle(w.conns)); /* until the kernel takes no more */
     say(fd, "LOCK now2\n");
     expect_heard(&w, "LOCK now1\nLOCK now2\n");

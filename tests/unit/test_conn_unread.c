@@ -6,7 +6,7 @@ static struct world w;
 
 static void setup(void)
 {
-    world_new(&w);
+    world_make(&w);
     world_start(&w);
 }
 
@@ -30,7 +30,7 @@ static int full_client(void)
     do {
         say(fd, "LOCK now\n");
         while (w.requests == asked)
-            turn(&w);
+            world_turn(&w);
         asked = w.requests;
         conns_flush(w.conns);
     } while (conns_idle(w.conns));

@@ -16,7 +16,7 @@ static void setup(void)
     uint8_t hash[SECRET_HASH_BYTES];
     char hex[SECRET_HEX + 1] = "";
 
-    world_new(&w);
+    world_make(&w);
     w.locks = w.waits = 0;
     snprintf(secret_file, sizeof secret_file, "/tmp/test_conn_user.%d", (int)getpid());
     int fd = open(secret_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -370,7 +370,7 @@ START_TEST(clients_tell_their_user)
     char line[512] = "";
     for (unsigned rows = 0; rows < 3;) {
         struct pollfd p = {.fd = ops, .events = POLLIN};
-        turn(&w);
+        world_turn(&w);
         if (poll(&p, 1, 1) > 0)
             ck_assert_int_gt(recv(ops, line + strlen(line), sizeof line - 1 - strlen(line), MSG_DONTWAIT), 0);
         rows = 0;
@@ -393,7 +393,7 @@ START_TEST(hidden_rows_are_passed_over)
     w.hidden_rows = 5000;
     int fd = client_unix(&w);
     say(fd, "SHOW LOCKS\n");
-    turn(&w);
+    world_turn(&w);
     ck_assert_uint_eq(w.rows_made, 0);
     expect_last(&w, fd, "+END 1\n");
     ck_assert_uint_eq(w.rows_made, 1);

@@ -20,8 +20,8 @@ START_TEST(an_empty_line_is_ignored)
     struct request request;
     struct refusal refusal;
 
-    ck_assert_int_eq(parse("", &request, &refusal), LINE_EMPTY);
-    ck_assert_int_eq(parse("     ", &request, &refusal), LINE_EMPTY);
+    ck_assert_int_eq(parse_line("", &request, &refusal), LINE_EMPTY);
+    ck_assert_int_eq(parse_line("     ", &request, &refusal), LINE_EMPTY);
 }
 END_TEST
 

@@ -284,7 +284,7 @@ START_TEST(refusals_fit_even_with_the_worst_words)
         memcpy(line, frames[i], before);
         memcpy(line + before, quotes, sizeof quotes - 1);
         strcpy(line + before + sizeof quotes - 1, slot + 2);
-        ck_begins(line, "-BAD"); /* answer() checks for cuts */
+        ck_begins(line, "-BAD"); /* line_answer() checks for cuts */
     }
 }
 END_TEST

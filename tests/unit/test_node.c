@@ -85,7 +85,7 @@ START_TEST(another_database)
 {
     char reply[64];
     server_say(&server, "FLUSHALL");
-    conf.nodes[0].db = 3;
+    node_conf.nodes[0].db = 3;
     dial_unix(server.path);
     UNTIL(told.connected);
     send_command(COMMAND_SET, 10000, 1);
@@ -101,7 +101,7 @@ END_TEST
 
 START_TEST(a_database_that_is_none)
 {
-    conf.nodes[0].db = 9999;
+    node_conf.nodes[0].db = 9999;
     dial_unix(server.path);
     UNTIL(told.failed);
     ck_assert_str_eq(row_why(), "login_refused");
@@ -145,7 +145,7 @@ START_TEST(a_wrong_password_amid_commands)
 {
     server_say(&server, "ACL SETUSER redlockd on >sesame ~* +@all");
     set_login("redlockd", "sesame");
-    conf.nodes[0].password_of_file = true;
+    node_conf.nodes[0].password_of_file = true;
     dial_unix(server.path);
     UNTIL(told.connected);
     send_command(COMMAND_SET, 10000, 1);
@@ -348,7 +348,7 @@ START_TEST(backlog_of_a_stopped_server)
 {
     struct node_row row;
     close_at_backlog = !_i;
-    conf.node_backlog_bytes = 1 << 17;
+    node_conf.node_backlog_bytes = 1 << 17;
     dial_unix(server.path);
     UNTIL(told.connected);
     ck_assert_int_eq(kill(server.pid, SIGSTOP), 0);
@@ -357,7 +357,7 @@ START_TEST(backlog_of_a_stopped_server)
     ck_assert_uint_eq(told.lost, 0);
     if (_i) {
         /* A handler that does not close at the backlog loses the connection at twice the limit. */
-        ck_assert_uint_ge(fill_backlog(), (unsigned)conf.node_backlog_bytes / 200);
+        ck_assert_uint_ge(fill_backlog(), (unsigned)node_conf.node_backlog_bytes / 200);
         ck_assert_uint_eq(told.backlog, 1);
         ck_assert_uint_eq(told.lost, 1);
     }
@@ -374,7 +374,7 @@ END_TEST
 /* EV_WRITE takes over after EAGAIN, and every reply comes. */
 START_TEST(more_than_a_socket_takes)
 {
-    conf.node_backlog_bytes = 16 << 20;
+    node_conf.node_backlog_bytes = 16 << 20;
     dial_unix(server.path);
     UNTIL(told.connected);
     ck_assert_int_eq(kill(server.pid, SIGSTOP), 0);

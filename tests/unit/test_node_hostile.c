@@ -150,7 +150,7 @@ static const struct {
 START_TEST(auth_amid_commands)
 {
     fake_connected();
-    conf.nodes[0].password_of_file = true;
+    node_conf.nodes[0].password_of_file = true;
     send_command(COMMAND_SET, 10000, 1);
     node_reauthenticate(node, "hunter2");
     send_command(COMMAND_SET, 10000, 2);
@@ -276,7 +276,7 @@ END_TEST
 
 START_TEST(freed_in_every_state)
 {
-    node = node_new(base, dns, &conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, 0, &handler);
     node_free(node);
     dial_unix(fake.path);
     node_free(node);
@@ -286,7 +286,7 @@ START_TEST(freed_in_every_state)
     fake_connected();
     send_command(COMMAND_SET, 10000, 1);
     node_free(node);
-    conf.nodes[0].address.path[0] = '\0';
+    node_conf.nodes[0].address.path[0] = '\0';
     dial_tcp("no-such-host.invalid", 1);
     turn();
     node_free(node);

@@ -11,7 +11,7 @@ static void send_extends(unsigned keys)
     size_t len;
     for (unsigned i = 0; i < keys; i++) {
         struct command command = {.verb = COMMAND_EXTEND, .number = 1000, .name = {.len = 3, .text = "job"}};
-        resp_batch_add(&batch, format, &command);
+        resp_batch_add(&batch, node_format, &command);
         refs[i] = FIRST_REF + i;
     }
     const char *bytes = resp_batch_end(&batch, &len);

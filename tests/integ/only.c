@@ -1,0 +1,4 @@
+#include "tests/integ/only.h"
+
+struct cluster masters;
+struct daemon redlockd;
