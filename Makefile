@@ -60,7 +60,7 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
-HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness only server skewed steady)
+HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness only server skewed steady) $(BUILD)/tests/unit/suite.o
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run client/redlock.bash client/java/bench systemd/debian/tests/compile systemd/debian/tests/run \
               $(wildcard proto/lua/*.sh tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)
@@ -105,10 +105,14 @@ $(BUILD)/proto/lua.c: proto/lua/build.sh proto/lua proto/lua/part $(LUA)
 $(BUILD)/proto/lua.o: $(BUILD)/proto/lua.c Makefile
 	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a
+# Their main(), for the programs that have none.
+$(BUILD)/tests/%/main.a: $(BUILD)/tests/%/main.o
+	$(Q)$(AR) rcs $@ $<
+
+$(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a $(BUILD)/tests/unit/main.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
-$(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
+$(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS) $(BUILD)/tests/integ/main.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)

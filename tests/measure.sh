@@ -57,7 +57,7 @@ mapfile -t traced < <(git ls-files "$core/*.c")
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"measured"' -I. -O0 -g -no-pie -finstrument-functions \
     -finstrument-functions-exclude-file-list=/base/,proto/,tests/,/usr/ -o "$program" \
-    "${traced[@]}" tests/measure/calls.c tests/unit/trace_*.c tests/unit/suite.c \
+    "${traced[@]}" tests/measure/calls.c tests/unit/trace_*.c tests/unit/suite.c tests/unit/main.c \
     $(git ls-files 'proto/*.c' | grep -vE 'proto/(resp|script|secret|info|group|daemons|who)') \
     -lcheck -lsubunit -lm -lrt -lpthread
 CK_FORK=no "$program" >"$out/called"

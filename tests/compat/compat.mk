@@ -4,7 +4,7 @@ compat: ## ROOT=DIR: build and test inside that Debian tree, with Redis and with
 
 COMPAT_BEFORE := $(BUILD)/tests/compat/test_before
 
-$(COMPAT_BEFORE): $(COMPAT_BEFORE).o $(HARNESS)
+$(COMPAT_BEFORE): $(COMPAT_BEFORE).o $(HARNESS) $(BUILD)/tests/integ/main.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(COMPAT_BEFORE).d

@@ -6,7 +6,7 @@ JOBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(JOBS_SRC),$(wildcard test
 CHECKS  += $(JOBS)
 objects: $(JOBS)
 
-$(JOBS): $(BUILD)/%: $(BUILD)/%.o $(JOBS_OBJ) $(HARNESS) $(BUILD)/proto/shown.o
+$(JOBS): $(BUILD)/%: $(BUILD)/%.o $(JOBS_OBJ) $(HARNESS) $(BUILD)/tests/integ/main.a $(BUILD)/proto/shown.o
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(JOBS:=.d) $(JOBS_OBJ:.o=.d)

@@ -5,8 +5,8 @@ FAIL_LIB := $(BUILD)/tests/fail/failing.so
 CHECKS  += $(FAIL)
 objects: $(FAIL) $(FAIL_LIB)
 
-$(FAIL): $(FAIL).o $(patsubst %,$(BUILD)/tests/unit/%.o,server suite) $(FAIL_LIB)
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
+$(FAIL): $(FAIL).o $(patsubst %,$(BUILD)/tests/unit/%.o,server suite) $(BUILD)/tests/unit/main.a $(FAIL_LIB)
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread
 
 # Built without sanitizers, because it is loaded before them.
 $(FAIL_LIB): tests/fail/failing.c tests/fail/failing.h tests/fail/fail.mk

@@ -3,7 +3,7 @@ FAIR := $(BUILD)/tests/fair/fair
 
 objects: $(FAIR)
 
-$(FAIR): $(FAIR).o $(HARNESS)
+$(FAIR): $(FAIR).o $(HARNESS) $(BUILD)/tests/integ/main.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 fair: all $(FAIR) ## three daemons with eight waiters each on one name: T=10 DAEMONS=3 WAITERS=8 HOLD=ms LOAD=other locks a second

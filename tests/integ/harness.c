@@ -38,8 +38,8 @@ static void pass_on(int number)
     kill(runner, number);
 }
 
-/* The suite runs in a child, so that the folder is removed however the child ends. */
-int harness_main(Suite *suite)
+/* The tests run in a child, so that the folder is removed however the child ends. */
+static int run(Suite *suite, int argc, char **argv)
 {
     if (!mkdtemp(root)) {
         perror(root);
@@ -47,7 +47,6 @@ int harness_main(Suite *suite)
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* a test's orphans come to this process */
     pid_t above = getpid();
-    SRunner *tests = srunner_create(suite);
     runner = fork();
     if (runner == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,10 +54,7 @@ int harness_main(Suite *suite)
             _exit(EXIT_FAILURE);
         setpgid(0, 0); /* Check signals its whole group: not make's and the shell's */
         signal(SIGPIPE, SIG_IGN);
-        srunner_run_all(tests, getenv("CK_VERBOSITY") ? CK_ENV : CK_NORMAL);
-        int failed = srunner_ntests_failed(tests);
-        srunner_free(tests);
-        exit(failed ? EXIT_FAILURE : EXIT_SUCCESS);
+        exit(suite ? suite_run(suite) : suite_main(argc, argv));
     }
     signal(SIGINT, pass_on);
     signal(SIGTERM, pass_on);
@@ -70,9 +66,18 @@ int harness_main(Suite *suite)
     }
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
-    srunner_free(tests);
     nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
+int harness_main(Suite *suite)
+{
+    return run(suite, 0, NULL);
+}
+
+int harness_run(int argc, char **argv)
+{
+    return run(NULL, argc, argv);
 }
 
 void add_test(Suite *suite, const char *name, const TTest *test)

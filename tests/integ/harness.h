@@ -11,12 +11,12 @@
 #ifndef REDLOCKD_TESTS_HARNESS_H
 #define REDLOCKD_TESTS_HARNESS_H
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "tests/skew/skew.h"
+#include "tests/unit/suite.h"
 
 enum {
     WAIT_MS = 15000, /* only a bound, far beyond what any step here takes */
@@ -26,6 +26,7 @@ enum {
     TOKEN = 41,
 };
 
+int harness_run(int argc, char **argv);
 /* Runs the suite, each test in a process of its own; the program's exit status. */
 int harness_main(Suite *suite);
 /* Adds one test case, so that each test has its own time limit. */

@@ -50,7 +50,7 @@ static void count(const char *what, uint64_t session, const char *line)
         printf("%s %p\n", what, called[i]);
 }
 
-START_TEST(unlock_hands_on)
+T(unlock_hands_on)
 {
     start(3);
     grant(1, "LOCK job");
@@ -65,9 +65,8 @@ START_TEST(unlock_hands_on)
     count("hand-on", 2, "UNLOCK job");
     EXPECT("s2 #6 +UNLOCKED job confirmed=0/3 handed=1", "s3 #3 +LOCKED job *");
 }
-END_TEST
 
-START_TEST(reader_joins)
+T(reader_joins)
 {
     config.join_from = 1;
     start(3);
@@ -78,11 +77,4 @@ START_TEST(reader_joins)
     forget();
     count("join", 3, "LOCK job mode=shared");
     EXPECT("s3 #3 +LOCKED job *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {unlock_hands_on, reader_joins, NULL};
-    return trace_run("calls", tests);
 }

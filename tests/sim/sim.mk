@@ -36,10 +36,10 @@ $(SIM): $(BUILD)/tests/sim/main.o $(BUILD)/tests/sim/unplanted.o $(SIM_OBJ) $(CO
 $(SIM_PLANTED): $(BUILD)/tests/sim/main.o $(SIM_OBJ) $(PLANTED_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-$(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(PLANTED_OBJ) $(BUILD)/tests/unit/suite.o
+$(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(PLANTED_OBJ) $(BUILD)/tests/unit/suite.o $(BUILD)/tests/unit/main.a
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
 
-$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/store*.c)) $(addprefix $(BUILD)/,tests/sim/model.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
+$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/store*.c)) $(addprefix $(BUILD)/,tests/sim/model.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o tests/unit/main.a \
               $(patsubst %.c,%.o,$(wildcard proto/*.c)) proto/lua.o)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
 

@@ -294,7 +294,7 @@ int main(void)
 {
     Suite *suite = suite_create("model");
     TCase *tcase = tcase_create("model");
-    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 17);

@@ -3,7 +3,6 @@
 #ifndef REDLOCKD_TESTS_CLIENT_WORLD_H
 #define REDLOCKD_TESTS_CLIENT_WORLD_H
 
-#include <check.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include "client/lib/core.h"
 #include "client/lib/core_private.h"
+#include "tests/unit/suite.h"
 
 #define TOKEN_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define TOKEN_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -395,8 +395,8 @@ static Suite *node_suite(void)
     Suite *suite = suite_create("node");
     TCase *real = tcase_create("real server");
     tcase_set_timeout(real, 60);
-    tcase_add_unchecked_fixture(real, server_setup, server_teardown);
     tcase_add_checked_fixture(real, bench_setup, bench_teardown);
+    tcase_add_checked_fixture(real, server_setup, server_teardown);
     tcase_add_loop_test(real, commands_and_votes, 0, 2);
     tcase_add_test(real, a_name);
     tcase_add_test(real, a_name_that_is_none);
@@ -410,18 +410,11 @@ static Suite *node_suite(void)
     tcase_add_test(real, a_port_where_nobody_listens);
     tcase_add_loop_test(real, backlog_of_a_stopped_server, 0, 2);
     tcase_add_test(real, more_than_a_socket_takes);
+    tcase_add_test(real, users_and_passwords);
+    tcase_add_test(real, a_wrong_password_amid_commands);
+    tcase_add_test(real, a_server_that_comes_later);
+    tcase_add_test(real, a_server_that_goes_away);
     suite_add_tcase(suite, real);
-
-    /* These tests end their server: each has its own, in the test's own process. */
-    TCase *own = tcase_create("a server of its own");
-    tcase_set_timeout(own, 60);
-    tcase_add_checked_fixture(own, bench_setup, bench_teardown);
-    tcase_add_checked_fixture(own, server_setup, server_teardown);
-    tcase_add_test(own, users_and_passwords);
-    tcase_add_test(own, a_wrong_password_amid_commands);
-    tcase_add_test(own, a_server_that_comes_later);
-    tcase_add_test(own, a_server_that_goes_away);
-    suite_add_tcase(suite, own);
     return suite;
 }
 

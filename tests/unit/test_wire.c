@@ -24,11 +24,10 @@ static bool shell(const char *command)
     return system(command) == 0; /* NOLINT(cert-env33-c): the commands are this file's */
 }
 
-static bool settings_make(void)
+static void settings_make(void)
 {
     char command[512];
-    if (!mkdtemp(folder))
-        return false;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(
         command, sizeof command,
         "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out "
@@ -41,7 +40,14 @@ static bool settings_make(void)
     client_settings = server_settings;
     memcpy(client_settings.ca, server_settings.cert, sizeof client_settings.ca);
     memcpy(server_settings.ca, server_settings.cert, sizeof server_settings.ca);
-    return shell(command);
+    ck_assert_msg(shell(command), "no certificate in %s: see the log there", folder);
+}
+
+static void folder_remove(void)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert(shell(command));
 }
 
 static void setup(void)
@@ -487,15 +493,9 @@ END_TEST
 
 int main(void)
 {
-    char command[64];
-    if (!wire_has_tls())
-        return EXIT_SUCCESS;
-    if (!settings_make()) {
-        fprintf(stderr, "no certificate in %s: see the log there\n", folder);
-        return EXIT_FAILURE;
-    }
     Suite *suite = suite_create("wire");
     TCase *tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, settings_make, folder_remove);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, nothing_goes_in_plain);
@@ -517,10 +517,5 @@ int main(void)
     tcase_add_test(tests, files);
     tcase_add_test(tests, another_key);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return !shell(command) || failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -28,7 +28,6 @@
 #ifndef REDLOCKD_TESTS_TRACE_H
 #define REDLOCKD_TESTS_TRACE_H
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +35,7 @@
 
 #include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/coordinator.h"
+#include "tests/unit/suite.h"
 
 extern struct coordinator_config config; /* a test changes it before start() */
 extern struct peer trace_peer;           /* the peer of all requests; number 0 at the start */
@@ -57,6 +57,11 @@ extern struct marker markers[MASTERS];
 extern bool show_probes;
 extern bool show_letters; /* false: the trace answers LETTER, and EXPECT does not see it */
 extern bool show_tries;   /* TRY is seen as well; else masters have all that it asks for */
+
+/* Each trace begins with these settings and without a coordinator, and ends with no action left. */
+void trace_setup(void);
+void trace_teardown(void);
+SETUP(trace_setup, trace_teardown);
 
 /* The test program's main(); NULL ends the list. */
 int trace_run(const char *suite, const TTest *const *tests);

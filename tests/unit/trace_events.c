@@ -321,7 +321,7 @@ void drain(void)
 
 /* ---- start and end ---- */
 
-static void trace_setup(void)
+void trace_setup(void)
 {
     text_reset();
     steps_reset();
@@ -355,7 +355,7 @@ static void trace_setup(void)
     }
 }
 
-static void trace_teardown(void)
+void trace_teardown(void)
 {
     if (trace_actions != 0)
         trace_fail("the test ends with actions that it did not expect, \"%s\" the first", trace_action[0]);
