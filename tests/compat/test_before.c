@@ -35,7 +35,9 @@ static void begin(int before)
     begin_with(before, PATIENT);
 }
 
-START_TEST(locks_exclude_each_other)
+TIME_LIMIT_S(120);
+
+T_EACH(locks_exclude_each_other, 2)
 {
     begin(_i);
     struct grant first = lock(&a, "job");
@@ -50,9 +52,8 @@ START_TEST(locks_exclude_each_other)
     ask(&a, "+UNLOCKED job *", "UNLOCK job token=%s", next.token);
     ck_assert_int_gt(lock(&a, "job wait=10s").fence, next.fence);
 }
-END_TEST
 
-START_TEST(waiters_hear_of_releases)
+T_EACH(waiters_hear_of_releases, 2)
 {
     begin(_i);
     lock(&a, "job");
@@ -65,7 +66,6 @@ START_TEST(waiters_hear_of_releases)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     expect(&a, "+LOCKED job *");
 }
-END_TEST
 
 static struct client *first_to_hear(struct client *const clients[], unsigned count)
 {
@@ -79,7 +79,7 @@ static struct client *first_to_hear(struct client *const clients[], unsigned cou
 }
 
 /* Within a daemon the lock goes from hand to hand; the other's waiters have their turns. */
-START_TEST(hand_overs)
+T_EACH(hand_overs, 2)
 {
     enum { ROUNDS = 60 };
     struct client *const all[] = {&a, &a2, &b, &b2};
@@ -99,9 +99,8 @@ START_TEST(hand_overs)
     }
     ck_assert(of_one > 0 && of_one < ROUNDS);
 }
-END_TEST
 
-START_TEST(readers_and_a_writer)
+T_EACH(readers_and_a_writer, 2)
 {
     begin(_i);
     lock(&a, "page mode=shared");
@@ -115,9 +114,8 @@ START_TEST(readers_and_a_writer)
     ask(&b2, "+LOCKED page *mode=shared*", "LOCK page mode=shared token=%s", writer.token);
     lock(&a, "page mode=shared wait=10s"); /* beside the writer that has become a reader */
 }
-END_TEST
 
-START_TEST(lists_and_names)
+T_EACH(lists_and_names, 2)
 {
     begin(_i);
     lock(&a, "x,y");
@@ -129,9 +127,8 @@ START_TEST(lists_and_names)
     ask(&a, "-BUSY z*", "LOCK z");
     lock(&a, "x");
 }
-END_TEST
 
-START_TEST(slots)
+T_EACH(slots, 2)
 {
     begin(_i);
     int64_t first = number(ask(&a, "+LOCKED pool *", "LOCK pool slots=2"), "slot");
@@ -142,9 +139,8 @@ START_TEST(slots)
     ask(&a, "+UNLOCKED pool *", "UNLOCK pool");
     ck_assert_int_eq(number(expect(&b2, "+LOCKED pool *"), "slot"), first);
 }
-END_TEST
 
-START_TEST(a_lock_moves_to_the_other)
+T_EACH(a_lock_moves_to_the_other, 2)
 {
     begin(_i);
     struct grant held = lock(&a, "job ttl=60s"), moved;
@@ -157,19 +153,17 @@ START_TEST(a_lock_moves_to_the_other)
     await(&b, "!LOST job token=* reason=*"); /* at its next renewal */
     ask(&a2, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
-START_TEST(each_lists_the_other)
+T_EACH(each_lists_the_other, 2)
 {
     begin(_i);
     eventually_within(rows_with(show(&a, "DAEMONS"), "daemon=") == 2 &&
                           rows_with(show(&b, "DAEMONS"), "daemon=") == 2,
                       3 * WAIT_MS);
 }
-END_TEST
 
 /* With the guard: what one writes of a master, the other takes. */
-START_TEST(neither_doubts_what_the_other_writes)
+T_EACH(neither_doubts_what_the_other_writes, 2)
 {
     static const char guarded[] = PATIENT "restart_guard: on\nmax_ttl: 30s\n";
     cluster_start(&masters, 3, UNIX);
@@ -186,21 +180,4 @@ START_TEST(neither_doubts_what_the_other_writes)
         ask(&a, "+LOCKED *", "LOCK job%u", i);
         ask(&b, "-BUSY *", "LOCK job%u", i);
     }
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        locks_exclude_each_other,  waiters_hear_of_releases, hand_overs,
-        readers_and_a_writer,      lists_and_names,          slots,
-        a_lock_moves_to_the_other, each_lists_the_other,     neither_doubts_what_the_other_writes};
-    Suite *suite = suite_create("before");
-    for (unsigned i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        TCase *t = tcase_create(tests[i]->name);
-        tcase_set_timeout(t, 120);
-        tcase_add_loop_test(t, tests[i], 0, 2);
-        suite_add_tcase(suite, t);
-    }
-    return harness_main(suite);
 }

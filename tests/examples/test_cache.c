@@ -86,7 +86,7 @@ static void all_read(const char *page, const struct program *but)
     }
 }
 
-START_TEST(one_builds_though_a_master_and_the_daemon_die)
+T(one_builds_though_a_master_and_the_daemon_die)
 {
     char page[64];
 
@@ -101,9 +101,8 @@ START_TEST(one_builds_though_a_master_and_the_daemon_die)
     all_read(page, NULL);
     ck_assert_uint_eq(build_count(), 1);
 }
-END_TEST
 
-START_TEST(another_builds_when_the_one_that_builds_dies)
+T(another_builds_when_the_one_that_builds_dies)
 {
     char page[64];
 
@@ -121,11 +120,10 @@ START_TEST(another_builds_when_the_one_that_builds_dies)
     all_read(page, dead);
     ck_assert_uint_eq(build_count(), 2);
 }
-END_TEST
 
 /* An operator's UNLOCK takes the lock away while its holder stands still: the entry that the holder builds is
  * stale. */
-START_TEST(a_late_build_is_not_kept)
+T(a_late_build_is_not_kept)
 {
     char page[64];
     struct client client;
@@ -148,14 +146,4 @@ START_TEST(a_late_build_is_not_kept)
     ck_assert_int_eq(program_end(late), 0);
     ck_assert(program_said(late, "not kept"));
     ck_assert_str_eq(redis(&stage.own.server[0], "GET cache:page"), page);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cache");
-    ADD(suite, one_builds_though_a_master_and_the_daemon_die);
-    ADD(suite, another_builds_when_the_one_that_builds_dies);
-    ADD(suite, a_late_build_is_not_kept);
-    return harness_main(suite);
 }

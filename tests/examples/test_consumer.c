@@ -65,7 +65,7 @@ static void each_bill_counts_once(void)
 
 /* While one consumer works on a message, the queue delivers it to the others, and they leave it
  * alone. */
-START_TEST(nobody_works_twice_when_a_master_dies)
+T(nobody_works_twice_when_a_master_dies)
 {
     start_all();
     eventually(handled() >= 5);
@@ -76,10 +76,9 @@ START_TEST(nobody_works_twice_when_a_master_dies)
     ck_assert_uint_eq(said("works on"), BILLS);
     ck_assert_uint_eq(said(": handled"), BILLS);
 }
-END_TEST
 
 /* A queue that was set back, as by its backup, delivers all messages once more. */
-START_TEST(what_was_handled_has_no_effect_again)
+T(what_was_handled_has_no_effect_again)
 {
     struct program again;
 
@@ -94,7 +93,6 @@ START_TEST(what_was_handled_has_no_effect_again)
     ck_assert_uint_eq(program_lines(&again, "works on"), 0);
     each_bill_counts_once();
 }
-END_TEST
 
 static void works(unsigned i)
 {
@@ -103,7 +101,7 @@ static void works(unsigned i)
 
 /* A consumer stands still in the middle of its work until the others have handled all messages. Another
  * consumer, a master and the daemon are killed; the daemon is started again. */
-START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
+T(nothing_counts_twice_when_consumers_and_the_daemon_die)
 {
     queue_bills("node_timeout: 1s\nmin_ttl: 2s\n");
     start_for_good(0, "300", "2000");
@@ -124,14 +122,4 @@ START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
     ck_assert_int_eq(kill(consumer[0].pid, SIGTERM), 0);
     ck_assert_int_eq(program_end(&consumer[0]), 0);
     each_bill_counts_once();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("consumer");
-    ADD(suite, nobody_works_twice_when_a_master_dies);
-    ADD(suite, what_was_handled_has_no_effect_again);
-    ADD(suite, nothing_counts_twice_when_consumers_and_the_daemon_die);
-    return harness_main(suite);
 }

@@ -68,7 +68,7 @@ static void each_licence_has_one_user(int killed)
     }
 }
 
-START_TEST(five_at_a_time)
+T(five_at_a_time)
 {
     begin();
     for (unsigned i = 0; i < HOSTS; i++)
@@ -94,12 +94,4 @@ START_TEST(five_at_a_time)
     ck_assert_uint_eq(jobs("begun"), HOSTS);
     ck_assert_uint_eq(jobs("done"), HOSTS - 1);
     each_licence_has_one_user(slot);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("licence");
-    ADD(suite, five_at_a_time);
-    return harness_main(suite);
 }

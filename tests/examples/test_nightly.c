@@ -92,7 +92,7 @@ static void a_late_host_leaves(void)
     ck_assert_int_eq(program_end(&late), 0);
 }
 
-START_TEST(one_of_ten_does_the_job)
+T(one_of_ten_does_the_job)
 {
     struct program hosts[HOSTS], next;
 
@@ -115,10 +115,9 @@ START_TEST(one_of_ten_does_the_job)
     ck_assert_uint_eq(jobs("begun"), 2);
     ck_assert_uint_eq(jobs("done"), 2);
 }
-END_TEST
 
 /* No host begins a job that another host has begun, even if that host died at work. */
-START_TEST(a_host_dies_at_work)
+T(a_host_dies_at_work)
 {
     struct program hosts[HOSTS];
 
@@ -130,10 +129,9 @@ START_TEST(a_host_dies_at_work)
     file_write(go, "");
     ck_assert_uint_eq(jobs("begun"), 1);
 }
-END_TEST
 
 /* Whether the night is taken is unknown then, and the job must not run twice. */
-START_TEST(no_job_if_redlock_was_killed)
+T(no_job_if_redlock_was_killed)
 {
     struct program program;
     char stub[PATH + 16], path[4096];
@@ -152,14 +150,4 @@ START_TEST(no_job_if_redlock_was_killed)
     host(&program, 0);
     ck_assert_int_eq(program_end(&program), 75);
     ck_assert_uint_eq(jobs("begun"), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("nightly");
-    ADD(suite, one_of_ten_does_the_job);
-    ADD(suite, a_host_dies_at_work);
-    ADD(suite, no_job_if_redlock_was_killed);
-    return harness_main(suite);
 }

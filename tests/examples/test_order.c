@@ -100,7 +100,7 @@ static unsigned turned_away(const struct program clicks[])
 
 /* Ten clicks: the program that reached the supplier dies before it reads the answer, and a master and the
  * daemon die too. */
-START_TEST(one_of_many_is_placed)
+T(one_of_many_is_placed)
 {
     struct program clicks[CLICKS];
 
@@ -121,9 +121,8 @@ START_TEST(one_of_many_is_placed)
     repeat_is_refused("4711");
     supplier_heard_no_more();
 }
-END_TEST
 
-START_TEST(what_was_surely_not_placed_may_be_tried_again)
+T(what_was_surely_not_placed_may_be_tried_again)
 {
     struct program first, second;
 
@@ -137,11 +136,10 @@ START_TEST(what_was_surely_not_placed_may_be_tried_again)
     repeat_is_refused("4712");
     supplier_heard_no_more();
 }
-END_TEST
 
 /* A program that waits for the supplier is stopped and continued, as by ^Z and fg, and goes on
  * waiting. */
-START_TEST(a_pause_is_no_answer)
+T(a_pause_is_no_answer)
 {
     struct program order;
 
@@ -155,14 +153,4 @@ START_TEST(a_pause_is_no_answer)
     supplier_says(caller, "OK\n");
     ck_assert_int_eq(program_end(&order), PLACED);
     supplier_heard_no_more();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("order");
-    ADD(suite, one_of_many_is_placed);
-    ADD(suite, a_pause_is_no_answer);
-    ADD(suite, what_was_surely_not_placed_may_be_tried_again);
-    return harness_main(suite);
 }

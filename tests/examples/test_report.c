@@ -38,7 +38,7 @@ static void all_is_well(void)
     ck_assert_int_eq(ann + bob + stage_count(&stage, "HGET ledger cleo"), 300);
 }
 
-START_TEST(a_master_dies)
+T(a_master_dies)
 {
     begin("60");
     eventually_within(all_have_read(5), JOB_MS);
@@ -46,10 +46,9 @@ START_TEST(a_master_dies)
     server_kill(&stage.masters.server[0]);
     all_is_well();
 }
-END_TEST
 
 /* The booking stands still in the middle, for longer than it holds its lock. */
-START_TEST(the_writer_is_paused)
+T(the_writer_is_paused)
 {
     begin("60");
     eventually_within(all_have_read(3), JOB_MS);
@@ -59,13 +58,4 @@ START_TEST(the_writer_is_paused)
     masters_vote(&stage.daemon, stage.masters.count);
     ck_assert_int_eq(kill(writer.pid, SIGCONT), 0);
     all_is_well();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("report");
-    ADD(suite, a_master_dies);
-    ADD(suite, the_writer_is_paused);
-    return harness_main(suite);
 }

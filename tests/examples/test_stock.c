@@ -25,7 +25,7 @@ static void all_are_sold(void)
 }
 
 /* A worker reads, and then stands still for longer than it may hold the lock. */
-START_TEST(one_master_dies_and_one_worker_is_paused)
+T(one_master_dies_and_one_worker_is_paused)
 {
     struct program late, shop;
 
@@ -44,10 +44,9 @@ START_TEST(one_master_dies_and_one_worker_is_paused)
     ck_assert(program_said(&late, "0 sold, 1 came too late"));
     all_are_sold();
 }
-END_TEST
 
 /* The late worker writes after the next worker has read and before the next worker has written. */
-START_TEST(a_late_write_between_the_next_ones_two_steps)
+T(a_late_write_between_the_next_ones_two_steps)
 {
     struct program late, next;
 
@@ -68,14 +67,13 @@ START_TEST(a_late_write_between_the_next_ones_two_steps)
     ck_assert_int_eq(orders(), 2);
     ck_assert_str_eq(redis(&stage.own.server[0], "HGET stock:lamp left"), "48");
 }
-END_TEST
 
 static bool all_wait(struct client *client)
 {
     return rows_with(show(client, "WAITERS"), "name=stock:lamp ") == 200;
 }
 
-START_TEST(the_daemon_dies_in_the_middle)
+T(the_daemon_dies_in_the_middle)
 {
     struct program shop;
     struct client door, clerk;
@@ -93,14 +91,4 @@ START_TEST(the_daemon_dies_in_the_middle)
     ck_assert_int_eq(program_end(&shop), 0);
     ck_assert(program_said(&shop, "50 sold, 150 came too late"));
     all_are_sold();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("stock");
-    ADD(suite, one_master_dies_and_one_worker_is_paused);
-    ADD(suite, a_late_write_between_the_next_ones_two_steps);
-    ADD(suite, the_daemon_dies_in_the_middle);
-    return harness_main(suite);
 }

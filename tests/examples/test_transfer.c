@@ -35,7 +35,7 @@ static void in_both_orders(struct program programs[], const char *times)
                                             times, NULL});
 }
 
-START_TEST(two_orders_and_a_master_dies)
+T(two_orders_and_a_master_dies)
 {
     struct program late, programs[2 * PAIRS];
 
@@ -56,9 +56,8 @@ START_TEST(two_orders_and_a_master_dies)
     ck_assert_int_eq(program_end(&late), 0);
     nothing_is_lost();
 }
-END_TEST
 
-START_TEST(the_daemon_dies_in_the_middle)
+T(the_daemon_dies_in_the_middle)
 {
     struct program programs[2 * PAIRS];
 
@@ -69,13 +68,4 @@ START_TEST(the_daemon_dies_in_the_middle)
     for (unsigned i = 0; i < 2 * PAIRS; i++)
         ck_assert_msg(program_end(&programs[i]) == 0, "%s", keep(file_read(programs[i].out)));
     nothing_is_lost();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("transfer");
-    ADD(suite, two_orders_and_a_master_dies);
-    ADD(suite, the_daemon_dies_in_the_middle);
-    return harness_main(suite);
 }

@@ -24,7 +24,7 @@ static const char *text(void)
     return redis(&stage.own.server[0], "HGET doc:motd text");
 }
 
-START_TEST(a_paused_writer_is_refused)
+T(a_paused_writer_is_refused)
 {
     struct program late, next;
 
@@ -45,10 +45,9 @@ START_TEST(a_paused_writer_is_refused)
     ck_assert(program_said(&late, "refused"));
     ck_assert_str_eq(text(), "new");
 }
-END_TEST
 
 /* Fences also grow if the daemon was killed and started again in between. */
-START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
+T(a_paused_writer_is_refused_though_the_daemon_died)
 {
     struct program late, next;
 
@@ -66,9 +65,8 @@ START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
     ck_assert_int_eq(program_end(&late), REFUSED);
     ck_assert_str_eq(text(), "new");
 }
-END_TEST
 
-START_TEST(writers_in_time_are_not_refused)
+T(writers_in_time_are_not_refused)
 {
     struct program first, second;
 
@@ -80,14 +78,4 @@ START_TEST(writers_in_time_are_not_refused)
     program_type(&second, "two\n");
     ck_assert_int_eq(program_end(&second), WRITTEN);
     ck_assert_str_eq(text(), "two");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("writer");
-    ADD(suite, a_paused_writer_is_refused);
-    ADD(suite, a_paused_writer_is_refused_though_the_daemon_died);
-    ADD(suite, writers_in_time_are_not_refused);
-    return harness_main(suite);
 }

@@ -342,18 +342,16 @@ static void each_call(void (*scenario)(void), unsigned sample)
     ck_assert_msg(failures == 0, "%u calls whose failure it did not survive; see above", failures);
 }
 
-START_TEST(reading_the_configuration)
+T(reading_the_configuration)
 {
     each_call(only_check, 60);
     each_call(only_print, 20);
 }
-END_TEST
 
-START_TEST(start_service_and_end)
+T(start_service_and_end)
 {
     each_call(session, SAMPLE);
 }
-END_TEST
 
 /* ---- the world ---- */
 
@@ -415,14 +413,5 @@ static void tear_down(void)
         server_remove(&masters[i]);
 }
 
-int main(void)
-{
-    TCase *tcase = tcase_create("fail");
-    tcase_set_timeout(tcase, 3600);
-    tcase_add_unchecked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, reading_the_configuration);
-    tcase_add_test(tcase, start_service_and_end);
-    Suite *suite = suite_create("fail");
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}
+SETUP_ONCE(set_up, tear_down);
+TIME_LIMIT_S(3600);

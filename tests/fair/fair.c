@@ -215,7 +215,7 @@ static void load_stop(pid_t pid)
         waitpid(pid, NULL, 0);
 }
 
-START_TEST(fairness)
+T(fairness)
 {
     unsigned seconds = setting("FAIR_S", 10, MOST_S);
     unsigned each = setting("FAIR_WAITERS", 8, MOST_WAITERS);
@@ -234,12 +234,4 @@ START_TEST(fairness)
     run((int64_t)seconds * 1000);
     load_stop(other);
     tell(seconds, commands() - before);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fair");
-    ADD(suite, fairness);
-    return harness_main(suite);
 }

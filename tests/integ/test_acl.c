@@ -140,7 +140,7 @@ static void use_all(void)
         ck_assert_str_eq(redis(&masters.server[i], "ACL LOG"), ""); /* the server denied no command */
 }
 
-START_TEST(line_of_the_log_suffices)
+T(line_of_the_log_suffices)
 {
     start("locker", "redlock:");
     use_all();
@@ -149,9 +149,8 @@ START_TEST(line_of_the_log_suffices)
     ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN locker FLUSHALL"), "OK");
     ck_assert(!daemon_logged(&redlockd, "s3cret") && !daemon_logged(&other, "s3cret"));
 }
-END_TEST
 
-START_TEST(prefix_and_user_of_signs)
+T(prefix_and_user_of_signs)
 {
     const char *user = "lo\"ck\\er";
     start(user, "a*b?[c]\\\"'d");
@@ -161,28 +160,12 @@ START_TEST(prefix_and_user_of_signs)
     ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "a*bx[c]\\\"'djob"), "OK");
     ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "a*b?c\\\"'djob"), "OK");
 }
-END_TEST
 
-START_TEST(said_once)
+T(said_once)
 {
     cluster_start(&masters, 1, UNIX);
     daemon_start(&redlockd, &masters, "log_level: debug\n");
     ck_assert_uint_eq(rows_with(keep(file_read(redlockd.log)),
                                 " : ACL SETUSER redlockd on >... resetkeys ~redlock:* resetchannels"),
                       1);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("acl");
-    ADD(all, line_of_the_log_suffices);
-    ADD(all, prefix_and_user_of_signs);
-    ADD(all, said_once);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -31,7 +31,7 @@ static unsigned rows_of(const char *what)
 
 /* ---- clients that leave ---- */
 
-START_TEST(gone_while_queued)
+T(gone_while_queued)
 {
     begin(PATIENT);
     lock(&a, "queue");
@@ -51,9 +51,8 @@ START_TEST(gone_while_queued)
     ask(&a, "+UNLOCKED queue *", "UNLOCK queue");
     expect(&last, "+LOCKED queue *");
 }
-END_TEST
 
-START_TEST(gone_while_its_round_is_under_way)
+T(gone_while_its_round_is_under_way)
 {
     begin(PATIENT);
     server_stop(&masters.server[0]);
@@ -68,9 +67,8 @@ START_TEST(gone_while_its_round_is_under_way)
     eventually(cluster_is_free(&masters, "round"));
     lock(&a, "round wait=10s");
 }
-END_TEST
 
-START_TEST(gone_at_the_grant)
+T(gone_at_the_grant)
 {
     begin("");
     for (int i = 0; i < 60; i++) {
@@ -84,9 +82,8 @@ START_TEST(gone_at_the_grant)
     eventually(rows_of("CLIENTS") == 1 && rows_of("LOCKS") == 0);
     eventually(cluster_answers(&masters, "", "KEYS redlock:[^,]*") == 3);
 }
-END_TEST
 
-START_TEST(end_of_a_client_gives_back_at_once)
+T(end_of_a_client_gives_back_at_once)
 {
     begin(PATIENT);
     for (int i = 0; i < 3; i++) {
@@ -103,7 +100,6 @@ START_TEST(end_of_a_client_gives_back_at_once)
         ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:lease%d", i), 3);
     }
 }
-END_TEST
 
 static int64_t renewals(void)
 {
@@ -113,7 +109,7 @@ static int64_t renewals(void)
 }
 
 /* A dead connection does not prove that the holder is dead: only its renewal stops. */
-START_TEST(reset_lets_the_lock_run_out)
+T(reset_lets_the_lock_run_out)
 {
     begin("");
     client_open_tcp(&b, &redlockd);
@@ -129,7 +125,6 @@ START_TEST(reset_lets_the_lock_run_out)
     ck_assert_int_ge(now_ms(), grant.until_ms);
     ck_assert_uint_ge(cluster_holds(&masters, "kept", kept.token), 2);
 }
-END_TEST
 
 /* ---- clients that talk badly ---- */
 
@@ -143,7 +138,7 @@ static void in_two_pieces(struct client *client)
     ck_assert(line ? strcmp(line, "+PONG ready=1") == 0 : now_ms() - start_ms >= 290);
 }
 
-START_TEST(half_a_line)
+T(half_a_line)
 {
     begin(PATIENT "idle_line_timeout: 300ms\n");
     client_open_tcp(&b, &redlockd);
@@ -159,9 +154,8 @@ START_TEST(half_a_line)
     ck_assert_uint_eq(cluster_holds(&masters, "half", grant.token),
                       3); /* the daemon closed the connection: the lock runs out */
 }
-END_TEST
 
-START_TEST(endless_line)
+T(endless_line)
 {
     begin(PATIENT);
     client_open(&b, &redlockd);
@@ -179,9 +173,8 @@ START_TEST(endless_line)
     if (!under_sanitizer())
         ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
 }
-END_TEST
 
-START_TEST(flood_is_answered_in_order)
+T(flood_is_answered_in_order)
 {
     enum { REQUESTS = 20000 };
     static char flood[REQUESTS * 64];
@@ -206,7 +199,6 @@ START_TEST(flood_is_answered_in_order)
     if (!under_sanitizer())
         ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
 }
-END_TEST
 
 /* Sends requests without ever reading. */
 static void never_read(struct client *client, const char *line)
@@ -221,7 +213,7 @@ static void never_read(struct client *client, const char *line)
     }
 }
 
-START_TEST(slow_reader_is_closed)
+T(slow_reader_is_closed)
 {
     begin(PATIENT "max_output: 4k\n");
     client_open(&b, &redlockd);
@@ -233,9 +225,8 @@ START_TEST(slow_reader_is_closed)
     ck_assert_uint_ge(cluster_holds(&masters, "slow", grant.token),
                       2); /* the daemon closed the connection: the lock runs out */
 }
-END_TEST
 
-START_TEST(foreign_languages)
+T(foreign_languages)
 {
     static const struct {
         const char *bytes;
@@ -253,7 +244,6 @@ START_TEST(foreign_languages)
     }
     ck_assert_uint_eq(rows_of("LOCKS"), 0);
 }
-END_TEST
 
 /* A page in a browser can make it post such requests: any method, a path of any length, a body of its
  * choice. The daemon closes in the middle of the request, so some of it may stay unsent. */
@@ -275,7 +265,7 @@ static void post(struct client *client, const char *method, size_t path_len)
     }
 }
 
-START_TEST(web_page_takes_no_lock)
+T(web_page_takes_no_lock)
 {
     static const char *const methods[] = {"GET", "POST", "PUT", "PROPFIND", "LOCK", "UNLOCK", "ANY-other_1"};
     static const size_t lengths[] = {0, 900, 1000, 1024, 2000, 16 * 1024, 17 * 1024, 100000};
@@ -290,11 +280,10 @@ START_TEST(web_page_takes_no_lock)
     }
     ck_assert_ptr_nonnull(strstr(show(&a, "STATS"), "* grants=0\n"));
 }
-END_TEST
 
 /* ---- many clients ---- */
 
-START_TEST(thousand_idle_clients)
+T(thousand_idle_clients)
 {
     enum { CLIENTS = 1000, SLACK_KB = 512 };
     struct rlimit files;
@@ -324,9 +313,8 @@ START_TEST(thousand_idle_clients)
         close(fds[i]);
     eventually(rows_of("CLIENTS") == 1);
 }
-END_TEST
 
-START_TEST(max_clients)
+T(max_clients)
 {
     begin(PATIENT "max_clients: 2\nmax_clients_per_peer: 2\n");
     eventually(rows_of("CLIENTS") == 1); /* the harness's check whether the daemon listens has closed */
@@ -341,9 +329,8 @@ START_TEST(max_clients)
     client_open(&b, &redlockd);
     ask(&b, "+PONG ready=1", "PING");
 }
-END_TEST
 
-START_TEST(no_descriptors_left)
+T(no_descriptors_left)
 {
     static struct client more[8];
     struct rlimit before, few = {.rlim_cur = 3};
@@ -372,9 +359,8 @@ START_TEST(no_descriptors_left)
     for (unsigned i = 0; i < 8; i++)
         expect(&more[i], "+PONG ready=1");
 }
-END_TEST
 
-START_TEST(limits_by_name)
+T(limits_by_name)
 {
     begin(PATIENT "max_locks_per_client: 2\nmax_waits_per_client: 1\nmax_locks: 4\nmax_waiters: 2\n"
                   "max_locks_per_peer: 4\nmax_waits_per_peer: 2\n");
@@ -396,31 +382,4 @@ START_TEST(limits_by_name)
     client_close(&b);
     eventually(rows_of("WAITERS") == 0);
     lock(&d, "three wait=10s");
-}
-END_TEST
-
-static Suite *clients(void)
-{
-    Suite *suite = suite_create("clients");
-    ADD(suite, gone_while_queued);
-    ADD(suite, gone_while_its_round_is_under_way);
-    ADD(suite, gone_at_the_grant);
-    ADD(suite, end_of_a_client_gives_back_at_once);
-    ADD(suite, reset_lets_the_lock_run_out);
-    ADD(suite, half_a_line);
-    ADD(suite, endless_line);
-    ADD(suite, flood_is_answered_in_order);
-    ADD(suite, slow_reader_is_closed);
-    ADD(suite, foreign_languages);
-    ADD(suite, web_page_takes_no_lock);
-    ADD(suite, thousand_idle_clients);
-    ADD(suite, max_clients);
-    ADD(suite, no_descriptors_left);
-    ADD(suite, limits_by_name);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(clients());
 }

@@ -34,13 +34,12 @@ static void one_stands_still(int64_t ms)
     grants(&hosts[0]);
 }
 
-START_TEST(it_stands_still_for_a_moment)
+T(it_stands_still_for_a_moment)
 {
     begin();
     ck_assert_int_eq(behind_ms(&hosts[0]), 0);
     one_stands_still(SHORT_MS);
 }
-END_TEST
 
 /* Right after a renewal the host stands still until the lock is over. The next probe comes before the
  * next renewal, which is a third of the TTL away, unless this machine stood still. */
@@ -66,7 +65,7 @@ static bool it_is_over(int ttl_ms)
     return expired && has_noticed(host);
 }
 
-START_TEST(it_stands_still_until_a_lock_is_over)
+T(it_stands_still_until_a_lock_is_over)
 {
     begin();
     int64_t since_ms = now_ms();
@@ -77,7 +76,6 @@ START_TEST(it_stands_still_until_a_lock_is_over)
     goes_on(&hosts[1], since_ms);
     goes_on(&hosts[2], since_ms);
 }
-END_TEST
 
 /* ---- a master's ---- */
 
@@ -112,7 +110,7 @@ static bool blames_only_the_master(struct host *host)
     return behind_ms(host) == before_ms;
 }
 
-START_TEST(a_master_is_fast)
+T(a_master_is_fast)
 {
     begin();
     struct skew *skew = masters.server[FAST].skew;
@@ -128,19 +126,4 @@ START_TEST(a_master_is_fast)
         for (unsigned tries = 1; !blames_only_the_master(&hosts[i]); tries++)
             ck_assert_uint_lt(tries, TRIES);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("clock");
-    ADD(all, it_stands_still_for_a_moment);
-    ADD(all, it_stands_still_until_a_lock_is_over);
-    ADD(all, a_master_is_fast);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -129,51 +129,32 @@ static void play_for(int64_t ms, unsigned restarted, unsigned voting)
 
 /* ---- the tests ---- */
 
-START_TEST(all_are_reconnected)
+T(all_are_reconnected)
 {
     begin(1);
     play_for(SHORT_MS, 0, 5);
     play_for(LONG_MS, 0, 5);
 }
-END_TEST
 
-START_TEST(one_is_down)
+T(one_is_down)
 {
     begin(1);
     server_kill(&masters.server[3]);
     play_for(SHORT_MS, 0, 4);
     play_for(LONG_MS, 0, 4);
 }
-END_TEST
 
 /* The masters are in quarantine because they were restarted, not for their clocks. */
-START_TEST(two_are_restarted)
+T(two_are_restarted)
 {
     begin(1);
     play_for(SHORT_MS, 2, 3);
     play_for(LONG_MS, 2, 3);
 }
-END_TEST
 
-START_TEST(two_stand_still)
+T(two_stand_still)
 {
     begin(2);
     play_for(SHORT_MS, 0, 5);
     play_for(LONG_MS, 0, 5);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("clock, and new connections");
-    ADD(all, all_are_reconnected);
-    ADD(all, one_is_down);
-    ADD(all, two_are_restarted);
-    ADD(all, two_stand_still);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -27,7 +27,7 @@ static void begin_other(void)
 
 /* ---- paused and killed ---- */
 
-START_TEST(paused_beyond_a_ttl)
+T(paused_beyond_a_ttl)
 {
     begin("");
     struct grant grant = lock(&a, "paused ttl=600ms wait=10s");
@@ -41,7 +41,6 @@ START_TEST(paused_beyond_a_ttl)
     ask_again(&a, "-BUSY paused*", "LOCK paused");
     ck_assert_uint_eq(cluster_answers(&masters, "next", "GET redlock:paused"), 3);
 }
-END_TEST
 
 static int sets_done(unsigned master)
 {
@@ -67,7 +66,7 @@ static bool stands_in_its_round(const int before[3])
     return false;
 }
 
-START_TEST(nothing_is_granted_on_old_time)
+T(nothing_is_granted_on_old_time)
 {
     int before[3];
     begin("");
@@ -85,9 +84,8 @@ START_TEST(nothing_is_granted_on_old_time)
     expect(&a, "-NOQUORUM old *");
     lock(&b, "old wait=10s");
 }
-END_TEST
 
-START_TEST(killed)
+T(killed)
 {
     begin("");
     struct grant session = lock(&a, "session ttl=900ms wait=10s");
@@ -113,11 +111,10 @@ START_TEST(killed)
     eventually(masters_up(&b, &masters));
     ask(&b, "-BUSY lease*", "LOCK lease");
 }
-END_TEST
 
 /* ---- asked to stop ---- */
 
-START_TEST(drain)
+T(drain)
 {
     begin("drain_timeout: 60s\n");
     static struct client d;
@@ -147,9 +144,8 @@ START_TEST(drain)
     ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:other"), 3);
     ck_assert_int_ne(access(redlockd.path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(drain_runs_out)
+T(drain_runs_out)
 {
     begin(PATIENT "drain_timeout: 300ms\n");
     struct grant grant = lock(&a, "held ttl=60s");
@@ -162,9 +158,8 @@ START_TEST(drain_runs_out)
     ck_assert_uint_eq(cluster_holds(&masters, "held", grant.token),
                       3); /* the lock is never given back: it expires */
 }
-END_TEST
 
-START_TEST(second_signal_ends_at_once)
+T(second_signal_ends_at_once)
 {
     begin(PATIENT "drain_timeout: 60s\n");
     lock(&a, "held ttl=30s");
@@ -173,20 +168,18 @@ START_TEST(second_signal_ends_at_once)
     daemon_signal(&redlockd, SIGTERM);
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
-START_TEST(nothing_held_nothing_to_wait_for)
+T(nothing_held_nothing_to_wait_for)
 {
     begin(PATIENT "drain_timeout: 60s\n");
     ask(&a, "+UNLOCKED done *", "UNLOCK done token=%s", lock(&a, "done").token);
     daemon_signal(&redlockd, SIGTERM);
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
 /* ---- not alone ---- */
 
-START_TEST(two_daemons_want_one_name)
+T(two_daemons_want_one_name)
 {
     begin(PATIENT);
     begin_other();
@@ -203,9 +196,8 @@ START_TEST(two_daemons_want_one_name)
         ask(second, "+UNLOCKED one *", "UNLOCK one");
     }
 }
-END_TEST
 
-START_TEST(key_of_another_library)
+T(key_of_another_library)
 {
     begin(PATIENT);
     for (unsigned i = 0; i < 2; i++)
@@ -221,7 +213,6 @@ START_TEST(key_of_another_library)
     ck_assert_uint_ge(cluster_answers(&masters, "(nil)", "SET redlock:theirs 8a7f NX PX 1200"), 2);
     ck_assert_uint_ge(cluster_holds(&masters, "theirs", grant.token), 2);
 }
-END_TEST
 
 /* ---- started wrongly ---- */
 
@@ -231,7 +222,7 @@ static int run(const char *const argv[])
     return daemon_exit(&other);
 }
 
-START_TEST(socket_of_a_living_daemon)
+T(socket_of_a_living_daemon)
 {
     begin(PATIENT);
     char settings[256];
@@ -245,9 +236,8 @@ START_TEST(socket_of_a_living_daemon)
     client_open(&c, &redlockd);
     ask(&c, "+PONG ready=1", "PING");
 }
-END_TEST
 
-START_TEST(check_names_every_error)
+T(check_names_every_error)
 {
     daemon_configure(
         &other, NULL,
@@ -267,9 +257,8 @@ START_TEST(check_names_every_error)
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 0);
     ck_assert(daemon_logged(&other, "\nacl: ACL SETUSER redlockd on >... resetkeys ~redlock:* "));
 }
-END_TEST
 
-START_TEST(exit_codes)
+T(exit_codes)
 {
     daemon_configure(&other, NULL, "");
     ck_assert_int_eq(run((const char *const[]){"--version", NULL}), 0);
@@ -281,7 +270,6 @@ START_TEST(exit_codes)
     ck_assert(daemon_logged(&other, "/nowhere/redlockd.yaml"));
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* the file has no nodes */
 }
-END_TEST
 
 /* ---- --dev ---- */
 
@@ -324,7 +312,7 @@ static void dev_ends_by(int signal)
         eventually(kill(pids[i], 0) != 0);
 }
 
-START_TEST(dev_takes_all_away)
+T(dev_takes_all_away)
 {
     dev_start("--dev=3");
     eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
@@ -333,37 +321,10 @@ START_TEST(dev_takes_all_away)
     client_close(&a);
     dev_ends_by(SIGTERM);
 }
-END_TEST
 
-START_TEST(dev_takes_all_away_even_when_killed)
+T(dev_takes_all_away_even_when_killed)
 {
     dev_start("--dev=3");
     lock(&a, "first wait=10s");
     dev_ends_by(SIGKILL);
-}
-END_TEST
-
-static Suite *daemons(void)
-{
-    Suite *suite = suite_create("daemon");
-    ADD(suite, paused_beyond_a_ttl);
-    ADD(suite, nothing_is_granted_on_old_time);
-    ADD(suite, killed);
-    ADD(suite, drain);
-    ADD(suite, drain_runs_out);
-    ADD(suite, second_signal_ends_at_once);
-    ADD(suite, nothing_held_nothing_to_wait_for);
-    ADD(suite, two_daemons_want_one_name);
-    ADD(suite, key_of_another_library);
-    ADD(suite, socket_of_a_living_daemon);
-    ADD(suite, check_names_every_error);
-    ADD(suite, exit_codes);
-    ADD(suite, dev_takes_all_away);
-    ADD(suite, dev_takes_all_away_even_when_killed);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(daemons());
 }

@@ -33,7 +33,7 @@ static const char *own_id(struct client *client)
     return keep(strdup(kv(row_with(daemons(client), "self=yes"), "daemon")));
 }
 
-START_TEST(two_see_each_other)
+T(two_see_each_other)
 {
     char text[128];
     begin(UNIX, PATIENT);
@@ -60,7 +60,6 @@ START_TEST(two_see_each_other)
     lock(&b, "job"); /* its tokens begin with its id */
     ck_assert_int_eq(strncmp(redis(&masters.server[0], "GET redlock:job"), own_id(&b), 8), 0);
 }
-END_TEST
 
 static void entry(unsigned master, const char *id, const char *words)
 {
@@ -71,7 +70,7 @@ static void entry(unsigned master, const char *id, const char *words)
 }
 
 /* Each page of the list has some of them. */
-START_TEST(a_fleet_is_listed)
+T(a_fleet_is_listed)
 {
     enum { FLEET = 3000 };
     begin(UNIX, PATIENT);
@@ -86,10 +85,9 @@ START_TEST(a_fleet_is_listed)
     eventually(rows_with(daemons(&a), "daemon=") == FLEET + 1);
     ck_assert_str_eq(kv(row_with(daemons(&a), "daemon=00000bb8"), "host"), "h3000");
 }
-END_TEST
 
 /* A single master's list counts for nothing, and a quorum's is shown as words only. */
-START_TEST(lists_that_lie)
+T(lists_that_lie)
 {
     begin(UNIX, PATIENT);
     entry(0, "aaaaaaaa", "host=alone");
@@ -112,10 +110,9 @@ START_TEST(lists_that_lie)
     ck_assert_ptr_null(strstr(http_get(port, "/status.json"), "<script"));
     lock(&a, "job");
 }
-END_TEST
 
 /* As after an upgrade, before the ACL has the new rights: one line a master, and nothing else suffers. */
-START_TEST(masters_without_the_rights)
+T(masters_without_the_rights)
 {
     cluster_start(&masters, 3, UNIX);
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "ACL SETUSER default -hset -hget -hscan -hdel -hlen"),
@@ -137,10 +134,9 @@ START_TEST(masters_without_the_rights)
     ck_assert_uint_eq(rows_with(log, "give the user the rights that redlockd --check prints"), 3);
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
 /* A key of another type, and scripts that are gone. */
-START_TEST(a_key_in_the_way)
+T(a_key_in_the_way)
 {
     cluster_start(&masters, 3, UNIX);
     redis(&masters.server[0], "SET redlock:,daemons x");
@@ -156,10 +152,9 @@ START_TEST(a_key_in_the_way)
     eventually_within(rows_with(daemons(&a), "masters=3") == 1, 2 * WAIT_MS);
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
 /* Two daemons draw the same id: the one that starts later draws another one, and both wake each other. */
-START_TEST(the_same_id)
+T(the_same_id)
 {
     setenv("SKEW_SEED", "1", 1);
     cluster_start(&masters, 3, UNIX);
@@ -190,10 +185,9 @@ START_TEST(the_same_id)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     expect(&a, "+LOCKED job *");
 }
-END_TEST
 
 /* A user who may see nothing may not see the daemons. */
-START_TEST(users)
+T(users)
 {
     char settings[512];
     snprintf(settings, sizeof settings,
@@ -206,18 +200,4 @@ START_TEST(users)
     daemon_start(&one, &masters, settings);
     client_open(&b, &one);
     ask(&b, "-DENIED : user me may not SHOW DAEMONS: that takes a right to show some name", "SHOW DAEMONS");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("daemons");
-    ADD(suite, two_see_each_other);
-    ADD(suite, a_fleet_is_listed);
-    ADD(suite, lists_that_lie);
-    ADD(suite, masters_without_the_rights);
-    ADD(suite, a_key_in_the_way);
-    ADD(suite, the_same_id);
-    ADD(suite, users);
-    return harness_main(suite);
 }

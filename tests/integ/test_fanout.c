@@ -39,15 +39,14 @@ static int sets_of_a_cycle(void)
 }
 
 /* A master that is slow to answer has the others asked as well, so not every cycle is that cheap. */
-START_TEST(a_short_lock_costs_a_majority_of_the_masters)
+T(a_short_lock_costs_a_majority_of_the_masters)
 {
     begin("fanout: quorum\n" PATIENT);
     eventually(sets_of_a_cycle() == 3);
     eventually(cluster_is_free(&masters, "short"));
 }
-END_TEST
 
-START_TEST(a_lock_that_lives_is_on_all_masters)
+T(a_lock_that_lives_is_on_all_masters)
 {
     begin("fanout: quorum\n" PATIENT);
     struct grant grant = lock(&a, "held ttl=30s");
@@ -56,9 +55,8 @@ START_TEST(a_lock_that_lives_is_on_all_masters)
     ask(&a, "+UNLOCKED held confirmed=[345]/5", "UNLOCK held");
     eventually(cluster_is_free(&masters, "held"));
 }
-END_TEST
 
-START_TEST(masters_that_hang_are_made_up_for_by_the_others)
+T(masters_that_hang_are_made_up_for_by_the_others)
 {
     begin("fanout: quorum\n");
     for (unsigned i = 0; i < 4; i++) { /* only one of five turns asks neither of these two masters first */
@@ -72,10 +70,9 @@ START_TEST(masters_that_hang_are_made_up_for_by_the_others)
         eventually(masters_up(&b, &masters));
     }
 }
-END_TEST
 
 /* Another library's lock on a minority of the masters, which this daemon happens to ask first or not. */
-START_TEST(a_minority_that_is_taken_does_not_refuse)
+T(a_minority_that_is_taken_does_not_refuse)
 {
     begin("fanout: quorum\n" PATIENT);
     for (unsigned i = 0; i < 2; i++)
@@ -88,15 +85,4 @@ START_TEST(a_minority_that_is_taken_does_not_refuse)
     ask(&a, "-BUSY taken*", "LOCK taken");
     eventually(cluster_holds(&masters, "taken", "another") == 3);
     eventually(cluster_answers(&masters, "(nil)", "GET redlock:taken") == 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("fanout");
-    ADD(suite, a_short_lock_costs_a_majority_of_the_masters);
-    ADD(suite, a_lock_that_lives_is_on_all_masters);
-    ADD(suite, masters_that_hang_are_made_up_for_by_the_others);
-    ADD(suite, a_minority_that_is_taken_does_not_refuse);
-    return harness_main(suite);
 }

@@ -100,19 +100,17 @@ static void others_are_served_beside(const char *verb)
     all_are_answered("#* -NOTHELD job*"); /* held back, and not refused */
 }
 
-START_TEST(checks_of_made_up_tokens_starve_nobody)
+T(checks_of_made_up_tokens_starve_nobody)
 {
     others_are_served_beside("CHECK");
 }
-END_TEST
 
-START_TEST(unlocks_of_made_up_tokens_starve_nobody)
+T(unlocks_of_made_up_tokens_starve_nobody)
 {
     others_are_served_beside("UNLOCK");
 }
-END_TEST
 
-START_TEST(the_end_of_a_client_is_noticed_while_it_is_held_back)
+T(the_end_of_a_client_is_noticed_while_it_is_held_back)
 {
     begin();
     all_stop();
@@ -124,10 +122,9 @@ START_TEST(the_end_of_a_client_is_noticed_while_it_is_held_back)
     all_go_on();
     ask(&a, "+LOCKED *", "LOCK job");
 }
-END_TEST
 
 /* What is held back when a drain begins is answered before the daemon ends. */
-START_TEST(a_drain_answers_what_is_held_back)
+T(a_drain_answers_what_is_held_back)
 {
     begin();
     all_stop();
@@ -141,31 +138,13 @@ START_TEST(a_drain_answers_what_is_held_back)
             await(&flooder[i], "#* -NOTHELD job*");
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
 /* One master that hangs fills up, and the quorum has room. */
-START_TEST(one_hung_master_holds_nobody_back)
+T(one_hung_master_holds_nobody_back)
 {
     begin();
     server_stop(&masters.server[1]);
     flood_all("CHECK");
     all_are_answered("#* -NOTHELD job*");
     ask(&a, "+LOCKED *", "LOCK job");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("flood");
-    ADD(all, checks_of_made_up_tokens_starve_nobody);
-    ADD(all, unlocks_of_made_up_tokens_starve_nobody);
-    ADD(all, the_end_of_a_client_is_noticed_while_it_is_held_back);
-    ADD(all, a_drain_answers_what_is_held_back);
-    ADD(all, one_hung_master_holds_nobody_back);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

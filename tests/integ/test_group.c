@@ -70,7 +70,7 @@ static unsigned refused_for(struct client *client, const char *why)
     return rows;
 }
 
-START_TEST(key_says_what_is_agreed)
+T(key_says_what_is_agreed)
 {
     struct timespec began;
     clock_gettime(CLOCK_REALTIME, &began);
@@ -92,9 +92,8 @@ START_TEST(key_says_what_is_agreed)
         eventually(atoi(redis(&masters.server[i], "PTTL redlock:,group")) > 500000);
     }
 }
-END_TEST
 
-START_TEST(another_max_ttl_is_refused)
+T(another_max_ttl_is_refused)
 {
     begin(3, guarded);
     begin_other(larger);
@@ -124,9 +123,8 @@ START_TEST(another_max_ttl_is_refused)
     for (unsigned i = 0; i < 3; i++)
         ck_assert_ptr_nonnull(strstr(group_of(i), "1 N=3 max_ttl=3000 "));
 }
-END_TEST
 
-START_TEST(another_number_of_masters_is_refused)
+T(another_number_of_masters_is_refused)
 {
     begin(5, guarded);
     masters.count = 3; /* the first three masters */
@@ -137,10 +135,9 @@ START_TEST(another_number_of_masters_is_refused)
     ask(&b, "-NOQUORUM no votes=0/3 *", "LOCK no");
     lock(&a, "yes wait=14s");
 }
-END_TEST
 
 /* The first daemon has masters 0 to 2, the other one 2 to 4: each could have a quorum of its own. */
-START_TEST(the_same_number_of_other_masters_is_refused)
+T(the_same_number_of_other_masters_is_refused)
 {
     struct cluster all, others = {.count = 3};
     begin(3, guarded);
@@ -167,10 +164,9 @@ START_TEST(the_same_number_of_other_masters_is_refused)
                      "(nil)"); /* its own masters are as they were */
     ck_assert_ptr_nonnull(strstr(group_of(2), " set="));
 }
-END_TEST
 
 /* The other daemon's host reaches master 1 by another address. */
-START_TEST(a_server_under_two_names)
+T(a_server_under_two_names)
 {
     char settings[1000], name[300] = "";
     begin(3, guarded);
@@ -199,10 +195,9 @@ START_TEST(a_server_under_two_names)
     begin_other(settings);
     eventually(rows_with(show(&b, "NODES"), " state=up ") == 3);
 }
-END_TEST
 
 /* The masters that only the larger list has have no key, and get none. */
-START_TEST(more_masters_than_the_others_have)
+T(more_masters_than_the_others_have)
 {
     struct cluster all;
     begin(3, guarded);
@@ -222,7 +217,6 @@ START_TEST(more_masters_than_the_others_have)
     ask(&b, "-NOQUORUM no votes=0/5 nodes=!!!!! *", "LOCK no");
     lock(&a, "yes wait=14s");
 }
-END_TEST
 
 /* Both daemons work on the same masters: while a has the lock, b is refused. Only on a machine that
  * stands still as long can b get it or hear of no quorum. */
@@ -241,7 +235,7 @@ static bool b_finds_it_busy(void)
     return line && strncmp(line, "-BUSY again", 11) == 0;
 }
 
-START_TEST(rubbish_is_left_alone)
+T(rubbish_is_left_alone)
 {
     static const char forged[] = "1 N=3 max_ttl=2000 run=? from=0";
     begin(5, guarded);
@@ -271,11 +265,10 @@ START_TEST(rubbish_is_left_alone)
     eventually(rows_with(show(&a, "NODES"), " state=up ") == 5);
     eventually(rows_with(show(&b, "NODES"), " state=up ") == 5);
 }
-END_TEST
 
 /* A daemon that starts in the middle of the quarantine keeps the master out for as long as the
  * others. */
-START_TEST(quarantine_is_the_same_for_all)
+T(quarantine_is_the_same_for_all)
 {
     begin(3, guarded_long);
     server_kill(&masters.server[0]);
@@ -295,11 +288,10 @@ START_TEST(quarantine_is_the_same_for_all)
                   from_ms - after_ms, from_ms - before_ms, (long long)there);
     eventually(strcmp(node_state(&a, &masters.server[0]), "quarantine") == 0);
 }
-END_TEST
 
 /* No daemon remembers this master, which has been up for long; but its key says that its memory is
  * another's. */
-START_TEST(restarted_from_disk_while_no_daemon_ran)
+T(restarted_from_disk_while_no_daemon_ran)
 {
     begin(3, guarded);
     ck_assert_str_eq(redis(&masters.server[0], "SAVE"), "OK");
@@ -317,9 +309,8 @@ START_TEST(restarted_from_disk_while_no_daemon_ran)
     for (; row != NULL; row = row_with(row + strcspn(row, "\n"), " state=quarantine why="))
         ck_assert_msg(memmem(row, strcspn(row, "\n"), its, strlen(its)) != NULL, "%s", row);
 }
-END_TEST
 
-START_TEST(without_the_guard_the_key_is_honest)
+T(without_the_guard_the_key_is_honest)
 {
     begin(3, "restart_guard: off\nmax_ttl: 30s\ndefault_ttl: 1s\n");
     ck_assert(daemon_logged(&redlockd, "restart_guard"));
@@ -332,26 +323,4 @@ START_TEST(without_the_guard_the_key_is_honest)
     eventually(strcmp(node_state(&b, &masters.server[0]), "quarantine") == 0);
     eventually(strcmp(node_state(&a, &masters.server[0]), "up") == 0);
     ck_assert(!daemon_logged(&redlockd, " state=quarantine "));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("group");
-    ADD(all, key_says_what_is_agreed);
-    ADD(all, another_max_ttl_is_refused);
-    ADD(all, another_number_of_masters_is_refused);
-    ADD(all, the_same_number_of_other_masters_is_refused);
-    ADD(all, a_server_under_two_names);
-    ADD(all, more_masters_than_the_others_have);
-    ADD(all, rubbish_is_left_alone);
-    ADD(all, quarantine_is_the_same_for_all);
-    ADD(all, restarted_from_disk_while_no_daemon_ran);
-    ADD(all, without_the_guard_the_key_is_honest);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -38,7 +38,7 @@ static bool is_settled(const struct grant *grant)
     return cluster_holds(&masters, "job", grant->token) == 3;
 }
 
-START_TEST(it_goes_from_waiter_to_waiter)
+T(it_goes_from_waiter_to_waiter)
 {
     begin();
     struct client *queue[] = {&b, &c, &e}; /* in order; the first has the lock */
@@ -62,9 +62,8 @@ START_TEST(it_goes_from_waiter_to_waiter)
     ask(&d, "-BUSY job*", "LOCK job");
     eventually(is_settled(&grant));
 }
-END_TEST
 
-START_TEST(what_lasts_is_known_to_all_daemons)
+T(what_lasts_is_known_to_all_daemons)
 {
     begin();
     struct grant grant = secretly_held();
@@ -73,9 +72,8 @@ START_TEST(what_lasts_is_known_to_all_daemons)
     ask(&d, "+UNLOCKED job *", "UNLOCK job token=%s", grant.token);
     await(&c, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(a_broken_connection_leaves_it_to_whoever_shows_the_token)
+T(a_broken_connection_leaves_it_to_whoever_shows_the_token)
 {
     begin();
     struct grant grant = secretly_held();
@@ -84,24 +82,12 @@ START_TEST(a_broken_connection_leaves_it_to_whoever_shows_the_token)
     ask(&d, "+LOCKED job *", "RESUME job token=%s ttl=30s", grant.token);
     ck_assert(client_silent(&c));
 }
-END_TEST
 
-START_TEST(a_daemon_that_stops_settles_it_before_it_says_so)
+T(a_daemon_that_stops_settles_it_before_it_says_so)
 {
     begin();
     struct grant grant = secretly_held();
     daemon_signal(&redlockd, SIGTERM);
     await(&b, "!DRAIN*");
     ask(&d, "+LOCKED job *", "RESUME job token=%s ttl=30s", grant.token);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("hand");
-    ADD(suite, it_goes_from_waiter_to_waiter);
-    ADD(suite, what_lasts_is_known_to_all_daemons);
-    ADD(suite, a_broken_connection_leaves_it_to_whoever_shows_the_token);
-    ADD(suite, a_daemon_that_stops_settles_it_before_it_says_so);
-    return harness_main(suite);
 }

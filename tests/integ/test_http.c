@@ -19,7 +19,7 @@ static void expect_status(uint16_t port, int status, const char *text)
     ck_assert_msg(http_status(answer) == status, "%s answers %s", text, answer);
 }
 
-START_TEST(probes_and_page)
+T(probes_and_page)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -50,9 +50,8 @@ START_TEST(probes_and_page)
     ck_assert_int_gt(atoi(strstr(head, "Content-Length: ") + 16), 10000);
     ck_assert_int_eq(atoi(strstr(get, "Content-Length: ") + 16), (int)strlen(http_body(get)));
 }
-END_TEST
 
-START_TEST(refusals)
+T(refusals)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -80,10 +79,9 @@ START_TEST(refusals)
     }
     ck_assert(!daemon_logged(&d, "client_foreign"));
 }
-END_TEST
 
 /* A second request behind the first one, and a body, are not looked at. */
-START_TEST(one_request_a_connection)
+T(one_request_a_connection)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -97,9 +95,8 @@ START_TEST(one_request_a_connection)
         http_send(fd, at, 1);
     ck_assert_str_eq(http_body(http_rest(fd)), "alive\n");
 }
-END_TEST
 
-START_TEST(a_long_head_is_refused)
+T(a_long_head_is_refused)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -126,10 +123,9 @@ START_TEST(a_long_head_is_refused)
     http_send(fd, megabyte, HEAD_BYTES);
     ck_assert_int_eq(http_status(http_rest(fd)), 200);
 }
-END_TEST
 
 /* The 33rd connection closes the oldest of those that owe their request, and no other. */
-START_TEST(the_oldest_makes_room)
+T(the_oldest_makes_room)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -147,7 +143,6 @@ START_TEST(the_oldest_makes_room)
     http_send(fds[1], "TP/1.0\r\n\r\n", 10);
     ck_assert_str_eq(http_body(http_rest(fds[1])), "alive\n");
 }
-END_TEST
 
 /* How many connections were closed without an answer, for that reason. */
 static int dropped(uint16_t port, const char *reason)
@@ -159,7 +154,7 @@ static int dropped(uint16_t port, const char *reason)
 
 /* A client that sends a byte now and then, one that sends half a request and goes, a thousand that send
  * nothing: each is closed, while locks come as before. */
-START_TEST(slow_clients_are_closed)
+T(slow_clients_are_closed)
 {
     enum { MANY = 1000 };
     struct cluster cluster;
@@ -191,9 +186,8 @@ START_TEST(slow_clients_are_closed)
     eventually(dropped(port, "time") > 0);
     eventually(dropped(port, "time") + dropped(port, "room") >= MANY - HTTP_CONNECTIONS);
 }
-END_TEST
 
-START_TEST(readiness)
+T(readiness)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -236,10 +230,9 @@ START_TEST(readiness)
     ck_assert_int_eq(kill(d.pid, SIGTERM), 0);
     eventually(strcmp(http_body(http_get(port, "/readyz")), "draining\n") == 0);
 }
-END_TEST
 
 /* Before the masters have answered there are no clients, but probes are answered. */
-START_TEST(probes_before_the_masters)
+T(probes_before_the_masters)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -256,9 +249,8 @@ START_TEST(probes_before_the_masters)
     server_cont(&cluster.server[0]);
     eventually(http_status(http_get(port, "/readyz")) == 200);
 }
-END_TEST
 
-START_TEST(an_entry_serves_what_it_says)
+T(an_entry_serves_what_it_says)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -276,9 +268,8 @@ START_TEST(an_entry_serves_what_it_says)
         ck_assert_int_eq(http_status(http_get(metrics, paths[i])) == 404, i != 2);
     }
 }
-END_TEST
 
-START_TEST(reloads_are_told)
+T(reloads_are_told)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -294,11 +285,10 @@ START_TEST(reloads_are_told)
     eventually(strstr(http_get(port, "/metrics"), "\nredlockd_config_last_reload_successful 1\n"));
     free(good);
 }
-END_TEST
 
 /* The figures show what clients do, and hostile names only as text. */
 /* A reader is not told from an only holder by hold=, nor a slot from a name. */
-START_TEST(kinds_of_locks)
+T(kinds_of_locks)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -319,9 +309,8 @@ START_TEST(kinds_of_locks)
     ck_assert(strstr(page, ">slot 0, session<") || strstr(page, ">slot 1, session<"));
     ck_assert_ptr_nonnull(strstr(page, ">lease<"));
 }
-END_TEST
 
-START_TEST(what_clients_did)
+T(what_clients_did)
 {
     struct cluster cluster;
     struct daemon d = {.pid = 0};
@@ -368,23 +357,4 @@ START_TEST(what_clients_did)
     ck_assert_ptr_nonnull(
         strstr(json, "\"\\u003cscript\\u003ealert(\\u00271\\u0027)\\u003c/script\\u003e\""));
     ck_assert_ptr_null(strchr(json, '<'));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http");
-    ADD(suite, probes_and_page);
-    ADD(suite, refusals);
-    ADD(suite, one_request_a_connection);
-    ADD(suite, a_long_head_is_refused);
-    ADD(suite, the_oldest_makes_room);
-    ADD(suite, slow_clients_are_closed);
-    ADD(suite, readiness);
-    ADD(suite, probes_before_the_masters);
-    ADD(suite, an_entry_serves_what_it_says);
-    ADD(suite, reloads_are_told);
-    ADD(suite, kinds_of_locks);
-    ADD(suite, what_clients_did);
-    return harness_main(suite);
 }

@@ -66,7 +66,9 @@ static const char *secure_get(const char *name, const char *path, const char *he
     return secure_ask(name, text);
 }
 
-START_TEST(page_and_probes)
+TIME_LIMIT_S(120);
+
+T(page_and_probes)
 {
     begin(NULL, PATIENT);
     lock(&plain, "job");
@@ -87,10 +89,9 @@ START_TEST(page_and_probes)
     ck_assert_ptr_nonnull(
         strstr(metrics, "\nredlockd_tls_handshakes_total{side=\"client\",result=\"ok\"} 0\n"));
 }
-END_TEST
 
 /* A head in many records, several of them in one read, and one that is longer than 4 KiB. */
-START_TEST(heads_in_records)
+T(heads_in_records)
 {
     static char text[64 << 10];
     struct secure s;
@@ -108,10 +109,9 @@ START_TEST(heads_in_records)
     memcpy(text + HEAD_BYTES - 4, "\r\n\r\n", 5);
     ck_assert_int_eq(http_status(secure_ask(NULL, text)), 200);
 }
-END_TEST
 
 /* A client that others wrote. */
-START_TEST(by_curl)
+T(by_curl)
 {
     struct command curl;
     char ca[2 * PATH], url[64], cert[2 * PATH], key[2 * PATH];
@@ -131,10 +131,9 @@ START_TEST(by_curl)
     ck_assert_int_eq(RUN(&curl, "curl", "-sS", url), 0);
     ck_assert_str_eq(output(&curl), "This address takes only TLS: ask with https://.\n");
 }
-END_TEST
 
 /* A secret is taken from another host over TLS, and not over plain TCP. */
-START_TEST(a_secret_from_another_host)
+T(a_secret_from_another_host)
 {
     struct command curl;
     static const char login[] = "ops:" SECRET;
@@ -161,7 +160,6 @@ START_TEST(a_secret_from_another_host)
     ck_assert_int_ne(RUN(&curl, "curl", "-sS", "--fail", "-u", login, url), 0);
     eventually(daemon_logged(&d, "not over plain TCP; this secret has been seen, make a new one"));
 }
-END_TEST
 
 static const struct {
     const char *ask, *name, *logged; /* logged: NULL: it is answered */
@@ -173,7 +171,7 @@ static const struct {
     {"required", "expired", "renew the client's certificate, and compare the clocks of both hosts"},
 };
 
-START_TEST(client_certificates)
+T_EACH(client_certificates, sizeof strangers / sizeof strangers[0])
 {
     begin(strangers[_i].ask, PATIENT);
     const char *answer = secure_get(strangers[_i].name, "/livez", "");
@@ -185,10 +183,9 @@ START_TEST(client_certificates)
     ck_assert_ptr_nonnull(strstr(http_get(open_port, "/metrics"),
                                  "\nredlockd_tls_handshakes_total{side=\"http\",result=\"failed\"} 1\n"));
 }
-END_TEST
 
 /* A certificate says who asks; so does a secret, which TLS keeps from others. */
-START_TEST(who_asks)
+T(who_asks)
 {
     char file[PATH + 16], settings[1024];
     snprintf(file, sizeof file, "%s/ops.sha256", folder_new("secret"));
@@ -216,9 +213,8 @@ START_TEST(who_asks)
     ck_assert(daemon_logged(&d, "event=auth_failed address=127.0.0.1:"));
     ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 200);
 }
-END_TEST
 
-START_TEST(a_new_certificate)
+T(a_new_certificate)
 {
     char command[3 * PATH];
     begin(NULL, PATIENT);
@@ -234,9 +230,8 @@ START_TEST(a_new_certificate)
     daemon_signal(&d, SIGHUP);
     eventually(strstr(http_get(open_port, "/metrics"), "\nredlockd_config_last_reload_successful 0\n"));
 }
-END_TEST
 
-START_TEST(the_wrong_protocol)
+T(the_wrong_protocol)
 {
     struct secure s;
     begin(NULL, PATIENT);
@@ -254,7 +249,6 @@ START_TEST(the_wrong_protocol)
     ck_assert_ptr_nonnull(
         strstr(metrics, "\nredlockd_tls_handshakes_total{side=\"http\",result=\"failed\"} 2\n"));
 }
-END_TEST
 
 static int dial_from(uint32_t address)
 {
@@ -269,7 +263,7 @@ static int dial_from(uint32_t address)
 
 /* A peer that begins handshakes and never ends them has 8 of them for 2 s each; others are answered meanwhile, and
  * the ones that had to wait have their 5 s in all. */
-START_TEST(half_handshakes)
+T(half_handshakes)
 {
     enum { HALVES = 12, PEER = 0x7f000002 };
     static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
@@ -289,9 +283,8 @@ START_TEST(half_handshakes)
     const char *dropped = "\nredlockd_http_dropped_total{reason=\"tls\"} 12\n";
     eventually(strstr(http_get(open_port, "/metrics"), dropped) != NULL);
 }
-END_TEST
 
-START_TEST(new_keys_without_end)
+T(new_keys_without_end)
 {
     static struct secure a;
     begin(NULL, PATIENT);
@@ -300,10 +293,9 @@ START_TEST(new_keys_without_end)
     ck_assert(!daemon_logged(&d, "no whole request within 5 s"));
     ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 200);
 }
-END_TEST
 
 /* More handshakes at once than HTTP has connections. */
-START_TEST(many_at_once)
+T(many_at_once)
 {
     enum { MANY = 100 };
     static struct secure many[MANY];
@@ -318,25 +310,4 @@ START_TEST(many_at_once)
     ck_assert_uint_gt(answered, 0);
     ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 200);
     ask(&plain, "+LOCKED job *", "LOCK job");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("HTTP over TLS");
-    ADD(suite, page_and_probes);
-    ADD(suite, heads_in_records);
-    ADD(suite, by_curl);
-    TCase *tests = tcase_create("client_certificates");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, client_certificates, 0, sizeof strangers / sizeof strangers[0]);
-    suite_add_tcase(suite, tests);
-    ADD(suite, who_asks);
-    ADD(suite, a_secret_from_another_host);
-    ADD(suite, a_new_certificate);
-    ADD(suite, the_wrong_protocol);
-    ADD(suite, half_handshakes);
-    ADD(suite, new_keys_without_end);
-    ADD(suite, many_at_once);
-    return harness_main(suite);
 }

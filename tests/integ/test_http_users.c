@@ -76,7 +76,7 @@ static const char *me(const char *rights)
 }
 
 /* A secret is what `redlock mkuser` makes: one that a person made up could be guessed. And a guess takes a second. */
-START_TEST(guesses)
+T(guesses)
 {
     char file[PATH + 16], line[PATH + 128];
     snprintf(file, sizeof file, "%s/weak.sha256", folder_new("weak"));
@@ -91,10 +91,9 @@ START_TEST(guesses)
     ck_assert_int_ge(now_ms() - began_ms, 900); /* 1 s by the daemon's loop, whose clock is a moment behind */
     ck_assert_int_eq(http_status(get_as("/", OPS)), 200);
 }
-END_TEST
 
 /* Guesses on all connections keep nobody out. */
-START_TEST(many_guesses)
+T(many_guesses)
 {
     enum { MANY = 64 };
     int fds[MANY];
@@ -109,9 +108,8 @@ START_TEST(many_guesses)
     for (unsigned i = 0; i < MANY; i++)
         close(fds[i]);
 }
-END_TEST
 
-START_TEST(a_secret_opens_the_page)
+T(a_secret_opens_the_page)
 {
     begin(me("show: ['report/*']"));
     ck_assert_int_eq(http_status(http_get(port, "/livez")), 200);
@@ -135,9 +133,8 @@ START_TEST(a_secret_opens_the_page)
     const char *page = get_as("/", OPS);
     ck_assert(strstr(page, ">report/day<") && strstr(page, ">hidden<") && strstr(page, ">the-client<"));
 }
-END_TEST
 
-START_TEST(a_user_sees_what_it_may_show)
+T(a_user_sees_what_it_may_show)
 {
     begin(me("show: ['report/*']"));
     const char *page = get_local("/"), *json = get_local("/status.json");
@@ -150,18 +147,16 @@ START_TEST(a_user_sees_what_it_may_show)
     ck_assert_ptr_null(strstr(json, "the-client"));
     ck_assert_int_eq(http_status(get_local("/metrics")), 200);
 }
-END_TEST
 
-START_TEST(a_user_without_show_sees_nothing)
+T(a_user_without_show_sees_nothing)
 {
     begin(me("admin: no"));
     ck_assert_int_eq(http_status(get_local("/")), 401);
     ck_assert_int_eq(http_status(get_local("/metrics")), 401);
     ck_assert_int_eq(http_status(get_local("/livez")), 200);
 }
-END_TEST
 
-START_TEST(a_right_that_is_taken_away_is_counted)
+T(a_right_that_is_taken_away_is_counted)
 {
     static const char before[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 0\n",
                       after[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 1\n";
@@ -173,17 +168,4 @@ START_TEST(a_right_that_is_taken_away_is_counted)
     daemon_signal(&d, SIGHUP);
     await(&c, "!LOST hidden token=* reason=denied");
     eventually(strstr(get_as("/metrics", OPS), after) != NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http with users");
-    ADD(suite, guesses);
-    ADD(suite, many_guesses);
-    ADD(suite, a_secret_opens_the_page);
-    ADD(suite, a_user_sees_what_it_may_show);
-    ADD(suite, a_user_without_show_sees_nothing);
-    ADD(suite, a_right_that_is_taken_away_is_counted);
-    return harness_main(suite);
 }

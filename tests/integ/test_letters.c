@@ -43,7 +43,7 @@ static void is_waiting(const char *name)
 
 /* ---- a lock of one name ---- */
 
-START_TEST(broken_through_another_daemon)
+T(broken_through_another_daemon)
 {
     begin();
     lock(&a, "job");
@@ -53,9 +53,8 @@ START_TEST(broken_through_another_daemon)
     await(&a, "!LOST job * reason=gone");
     await(&waiter, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(broken_through_its_own_daemon)
+T(broken_through_its_own_daemon)
 {
     begin();
     lock(&a, "job");
@@ -65,9 +64,8 @@ START_TEST(broken_through_its_own_daemon)
     await(&a, "!LOST job * reason=gone");
     await(&waiter, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(unlocked_through_another_daemon)
+T(unlocked_through_another_daemon)
 {
     begin();
     struct grant held = lock(&a, "job");
@@ -77,9 +75,8 @@ START_TEST(unlocked_through_another_daemon)
     await(&a, "!LOST job * reason=gone");
     await(&waiter, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(resumed_and_unlocked_through_another_daemon)
+T(resumed_and_unlocked_through_another_daemon)
 {
     begin();
     struct grant held = lock(&a, "job");
@@ -90,7 +87,6 @@ START_TEST(resumed_and_unlocked_through_another_daemon)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     await(&waiter, "+LOCKED job *");
 }
-END_TEST
 
 /* ---- other kinds ---- */
 
@@ -107,7 +103,7 @@ static void hand_on(void)
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
 
-START_TEST(broken_while_it_is_handed_on)
+T(broken_while_it_is_handed_on)
 {
     hand_on();
     await(&waiter, "+LOCKED job *");
@@ -115,9 +111,8 @@ START_TEST(broken_while_it_is_handed_on)
     await(&waiter, "!LOST job * reason=gone");
     await(&more, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(unlocked_elsewhere_after_it_was_handed_on)
+T(unlocked_elsewhere_after_it_was_handed_on)
 {
     hand_on();
     struct grant held = grant_of(await(&waiter, "+LOCKED job *"));
@@ -126,9 +121,8 @@ START_TEST(unlocked_elsewhere_after_it_was_handed_on)
     await(&waiter, "!LOST job * reason=gone");
     await(&more, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(a_crowd_is_broken)
+T(a_crowd_is_broken)
 {
     begin();
     for (unsigned i = 0; i < READERS; i++) {
@@ -142,9 +136,8 @@ START_TEST(a_crowd_is_broken)
         await(&reader[i], "!LOST page * reason=gone");
     await(&waiter, "+LOCKED page *");
 }
-END_TEST
 
-START_TEST(a_lease_of_a_reader_is_unlocked_elsewhere)
+T(a_lease_of_a_reader_is_unlocked_elsewhere)
 {
     begin();
     struct grant held = lock(&a, "page mode=shared");
@@ -154,9 +147,8 @@ START_TEST(a_lease_of_a_reader_is_unlocked_elsewhere)
     await(&a, "!LOST page * reason=gone");
     await(&waiter, "+LOCKED page *");
 }
-END_TEST
 
-START_TEST(a_downgraded_lock_is_broken)
+T(a_downgraded_lock_is_broken)
 {
     begin();
     struct grant held = lock(&a, "page");
@@ -167,9 +159,8 @@ START_TEST(a_downgraded_lock_is_broken)
     await(&a, "!LOST page * reason=gone");
     await(&waiter, "+LOCKED page *");
 }
-END_TEST
 
-START_TEST(one_name_of_a_list_is_broken)
+T(one_name_of_a_list_is_broken)
 {
     begin();
     lock(&a, "x,y,z");
@@ -179,9 +170,8 @@ START_TEST(one_name_of_a_list_is_broken)
     await(&a, "!LOST x,y,z * reason=gone");
     await(&waiter, "+LOCKED y *");
 }
-END_TEST
 
-START_TEST(a_list_is_unlocked_elsewhere)
+T(a_list_is_unlocked_elsewhere)
 {
     begin();
     struct grant held = lock(&a, "z,x");
@@ -191,9 +181,8 @@ START_TEST(a_list_is_unlocked_elsewhere)
     await(&a, "!LOST z,x * reason=gone");
     await(&waiter, "+LOCKED z *");
 }
-END_TEST
 
-START_TEST(a_list_is_resumed_and_unlocked_elsewhere)
+T(a_list_is_resumed_and_unlocked_elsewhere)
 {
     begin();
     struct grant held = lock(&a, "x,z");
@@ -203,9 +192,8 @@ START_TEST(a_list_is_resumed_and_unlocked_elsewhere)
     await(&a, "!LOST x,z * reason=gone");
     ask(&b, "+UNLOCKED x,z *", "UNLOCK x,z");
 }
-END_TEST
 
-START_TEST(a_slot_is_broken)
+T(a_slot_is_broken)
 {
     begin();
     lock(&a, "port slots=2");
@@ -215,9 +203,8 @@ START_TEST(a_slot_is_broken)
     ask(&b, "+BROKEN port slot=1 *", "BREAK port slot=1");
     await(&waiter, "+LOCKED port * slot=1*");
 }
-END_TEST
 
-START_TEST(a_slot_is_unlocked_elsewhere)
+T(a_slot_is_unlocked_elsewhere)
 {
     begin();
     struct grant held = lock(&a, "port slots=2");
@@ -228,7 +215,6 @@ START_TEST(a_slot_is_unlocked_elsewhere)
     await(&a, "!LOST port * reason=gone*");
     await(&waiter, "+LOCKED port *");
 }
-END_TEST
 
 /* ---- forged letters ---- */
 
@@ -238,7 +224,7 @@ static int64_t renewals(void)
 }
 
 /* A tenant that may PUBLISH on all masters writes letters as fast as it can. */
-START_TEST(forged_letters_cost_little)
+T(forged_letters_cost_little)
 {
     begin();
     struct grant held = lock(&a, "job");
@@ -256,26 +242,4 @@ START_TEST(forged_letters_cost_little)
     ck_assert_int_ge(asked, 1);
     ck_assert_int_le(asked, (now_ms() - began_ms) / 1000 + 3);
     ask(&b, "+HELD job *", "CHECK job token=%s", held.token);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("letters");
-    ADD(suite, broken_through_another_daemon);
-    ADD(suite, broken_through_its_own_daemon);
-    ADD(suite, unlocked_through_another_daemon);
-    ADD(suite, resumed_and_unlocked_through_another_daemon);
-    ADD(suite, broken_while_it_is_handed_on);
-    ADD(suite, unlocked_elsewhere_after_it_was_handed_on);
-    ADD(suite, a_crowd_is_broken);
-    ADD(suite, a_lease_of_a_reader_is_unlocked_elsewhere);
-    ADD(suite, a_downgraded_lock_is_broken);
-    ADD(suite, one_name_of_a_list_is_broken);
-    ADD(suite, a_list_is_unlocked_elsewhere);
-    ADD(suite, a_list_is_resumed_and_unlocked_elsewhere);
-    ADD(suite, a_slot_is_broken);
-    ADD(suite, a_slot_is_unlocked_elsewhere);
-    ADD(suite, forged_letters_cost_little);
-    return harness_main(suite);
 }

@@ -22,7 +22,7 @@ static void begin(const char *settings)
 
 /* ---- taking and giving back ---- */
 
-START_TEST(lock_and_unlock)
+T(lock_and_unlock)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -52,11 +52,10 @@ START_TEST(lock_and_unlock)
     redlock_close(redlock); /* gives the lock back */
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 /* Over TCP the library's deadline is earlier; over a Unix socket both are mostly the same (not where
  * HELLO took long). */
-START_TEST(never_later_than_the_daemon)
+T(never_later_than_the_daemon)
 {
     begin(PATIENT);
     struct redlock *near = open_unix(&redlockd, NULL), *far = open_tcp(&redlockd, NULL);
@@ -71,7 +70,6 @@ START_TEST(never_later_than_the_daemon)
     redlock_close(near);
     redlock_close(far);
 }
-END_TEST
 
 static void expect_refusal(struct redlock *redlock, const char *name, struct redlock_lock_options options,
                            enum redlock_error error, const char *text)
@@ -82,7 +80,7 @@ static void expect_refusal(struct redlock *redlock, const char *name, struct red
                   "\"%s\" does not begin with \"%s\"", redlock_error_text(redlock), text);
 }
 
-START_TEST(refusals)
+T(refusals)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -105,7 +103,6 @@ START_TEST(refusals)
     expect_refusal(redlock, "job", none, REDLOCK_NOQUORUM, "-NOQUORUM job votes=");
     redlock_close(redlock);
 }
-END_TEST
 
 static void count_row(const char *row, void *user)
 {
@@ -118,7 +115,7 @@ static void count_row(const char *row, void *user)
     ++*rows;
 }
 
-START_TEST(bad_arguments)
+T(bad_arguments)
 {
     struct redlock *redlock = open_handle("127.0.0.1:1", NULL);
     struct redlock_lock_options none = {0};
@@ -170,10 +167,9 @@ START_TEST(bad_arguments)
     ck_assert_ptr_null(redlock_open(NULL, &(struct redlock_options){.reserved[3] = 1}));
     ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
 /* A program that checks no result hands NULL on: each function takes NULL, and says no. */
-START_TEST(nothing_at_all)
+T(nothing_at_all)
 {
     ck_assert_ptr_null(redlock_lock(NULL, "job", NULL));
     ck_assert_int_eq(redlock_valid_ms(NULL), 0);
@@ -203,11 +199,10 @@ START_TEST(nothing_at_all)
     redlock_forget(NULL);
     redlock_close(NULL);
 }
-END_TEST
 
 /* ---- tokens ---- */
 
-START_TEST(a_lease_through_another_program)
+T(a_lease_through_another_program)
 {
     begin(PATIENT);
     struct redlock *first = open_unix(&redlockd, NULL);
@@ -234,9 +229,8 @@ START_TEST(a_lease_through_another_program)
     ck_assert_int_eq(redlock_unlock(lease), REDLOCK_LOST);
     redlock_close(second);
 }
-END_TEST
 
-START_TEST(resume_from_another_program)
+T(resume_from_another_program)
 {
     begin(PATIENT);
     struct redlock *first = open_unix(&redlockd, &told), *second = open_unix(&redlockd, NULL);
@@ -257,11 +251,10 @@ START_TEST(resume_from_another_program)
     ck_error(second, REDLOCK_NOTHELD);
     redlock_close(second);
 }
-END_TEST
 
 /* ---- looking around ---- */
 
-START_TEST(show_rows)
+T(show_rows)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -272,11 +265,10 @@ START_TEST(show_rows)
     ck_assert_ptr_nonnull(strstr(redlock_server(redlock), "redlockd/"));
     redlock_close(redlock);
 }
-END_TEST
 
 /* ---- where nobody is ---- */
 
-START_TEST(nobody_there)
+T(nobody_there)
 {
     char address[64];
     int64_t start_ms = now_ms();
@@ -301,9 +293,8 @@ START_TEST(nobody_there)
     ck_assert_int_eq(redlock_connect(redlock), REDLOCK_CONNECT);
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(address_of_the_environment)
+T(address_of_the_environment)
 {
     begin(PATIENT);
     setenv("REDLOCK_ADDRESS", redlockd.path, 1);
@@ -316,11 +307,10 @@ START_TEST(address_of_the_environment)
     ck_assert_int_eq(errno, EINVAL);
     unsetenv("REDLOCK_ADDRESS");
 }
-END_TEST
 
 /* ---- its end ---- */
 
-START_TEST(used_after_quit)
+T(used_after_quit)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -347,12 +337,11 @@ START_TEST(used_after_quit)
     redlock_close(redlock);
     ck_assert_int_eq(redlock_quit(NULL), REDLOCK_ARGUMENT);
 }
-END_TEST
 
 /* ---- processes ---- */
 
 /* A child that shares the connection must neither use nor end it. */
-START_TEST(a_fork_lets_go_of_nothing)
+T(a_fork_lets_go_of_nothing)
 {
     begin(PATIENT);
     struct redlock *redlock = open_tcp(&redlockd, NULL);
@@ -374,29 +363,4 @@ START_TEST(a_fork_lets_go_of_nothing)
     ck_assert_int_eq(redlock_check(lock), REDLOCK_OK);
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     redlock_close(redlock);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *suite = suite_create("library");
-
-    ADD(suite, lock_and_unlock);
-    ADD(suite, never_later_than_the_daemon);
-    ADD(suite, refusals);
-    ADD(suite, bad_arguments);
-    ADD(suite, nothing_at_all);
-    ADD(suite, a_lease_through_another_program);
-    ADD(suite, resume_from_another_program);
-    ADD(suite, show_rows);
-    ADD(suite, nobody_there);
-    ADD(suite, address_of_the_environment);
-    ADD(suite, used_after_quit);
-    ADD(suite, a_fork_lets_go_of_nothing);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -25,7 +25,7 @@ static void others_read(struct redlock *other)
     ck_error(other, REDLOCK_BUSY);
 }
 
-START_TEST(a_writer_becomes_a_reader)
+T(a_writer_becomes_a_reader)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL), *other = open_tcp(&redlockd, &others);
@@ -54,9 +54,8 @@ START_TEST(a_writer_becomes_a_reader)
     redlock_close(redlock);
     redlock_close(other);
 }
-END_TEST
 
-START_TEST(what_cannot_become_a_readers)
+T(what_cannot_become_a_readers)
 {
     const struct redlock_lock_options lease = {.hold = REDLOCK_LEASE}, slots = {.slots = 2};
 
@@ -76,10 +75,9 @@ START_TEST(what_cannot_become_a_readers)
     ck_assert_int_eq(redlock_mode(NULL), REDLOCK_SHARED);
     redlock_close(redlock);
 }
-END_TEST
 
 /* The library enters no lock twice by itself, so the test speaks on its connection. */
-START_TEST(entered_twice)
+T(entered_twice)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -99,9 +97,8 @@ START_TEST(entered_twice)
     ask(&raw, "+LOCKED page *", "LOCK page mode=shared");
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(without_a_quorum)
+T(without_a_quorum)
 {
     begin("min_ttl: 10s\n"); /* node_timeout is short, so that -NOQUORUM comes soon */
     struct redlock *redlock = open_unix(&redlockd, NULL), *other = open_unix(&redlockd, NULL);
@@ -131,10 +128,9 @@ START_TEST(without_a_quorum)
     redlock_close(redlock);
     redlock_close(other);
 }
-END_TEST
 
 /* The program asks once, and its handle goes on by itself. */
-START_TEST(without_a_quorum_and_not_asked_again)
+T(without_a_quorum_and_not_asked_again)
 {
     begin("min_ttl: 10s\n");
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -156,7 +152,6 @@ START_TEST(without_a_quorum_and_not_asked_again)
     ck_assert_uint_eq(told.count[REDLOCK_ON_LOST], 0);
     redlock_close(redlock);
 }
-END_TEST
 
 /* ---- the connection breaks before the library has read the answer ---- */
 
@@ -193,7 +188,7 @@ static void connection_breaks(struct redlock *redlock)
     run_until(redlock, told.count[REDLOCK_ON_DOWN] == downs + 1);
 }
 
-START_TEST(resumed_as_a_reader)
+T(resumed_as_a_reader)
 {
     begin(PATIENT);
     struct redlock *redlock = open_tcp(&redlockd, &told), *other = open_unix(&redlockd, NULL);
@@ -216,10 +211,9 @@ START_TEST(resumed_as_a_reader)
     redlock_close(redlock);
     redlock_close(other);
 }
-END_TEST
 
 /* The daemon dies before it has read the request. */
-START_TEST(resumed_as_a_writer_and_asked_again)
+T(resumed_as_a_writer_and_asked_again)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -245,10 +239,9 @@ START_TEST(resumed_as_a_writer_and_asked_again)
     ask(&raw, "-BUSY page*", "LOCK page");
     redlock_close(redlock);
 }
-END_TEST
 
 /* The daemon that has told the masters the new token dies with it: no other one takes the old token. */
-START_TEST(nobody_knows_the_new_token)
+T(nobody_knows_the_new_token)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -263,19 +256,4 @@ START_TEST(nobody_knows_the_new_token)
     ck_assert_int_eq(redlock_valid_ms(lock), 0);
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_LOST);
     redlock_close(redlock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_downgrade");
-    ADD(suite, a_writer_becomes_a_reader);
-    ADD(suite, what_cannot_become_a_readers);
-    ADD(suite, entered_twice);
-    ADD(suite, without_a_quorum);
-    ADD(suite, without_a_quorum_and_not_asked_again);
-    ADD(suite, resumed_as_a_reader);
-    ADD(suite, resumed_as_a_writer_and_asked_again);
-    ADD(suite, nobody_knows_the_new_token);
-    return harness_main(suite);
 }

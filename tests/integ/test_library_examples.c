@@ -65,7 +65,7 @@ static uint64_t fence_of(const char *name, const char *what)
     return fence;
 }
 
-START_TEST(a_lock_for_as_long_as_a_pipe_is_open)
+T(a_lock_for_as_long_as_a_pipe_is_open)
 {
     char command[PATH + 4200], pipe_path[PATH + 32];
     int status;
@@ -94,9 +94,8 @@ START_TEST(a_lock_for_as_long_as_a_pipe_is_open)
     ck_assert(has("holder", "given back\n"));
     ck_assert_uint_eq(cluster_answers(&masters, "(nil)", "GET redlock:job"), 2);
 }
-END_TEST
 
-START_TEST(one_leader_after_the_other)
+T(one_leader_after_the_other)
 {
     const char *const argv[] = {example("loop_libevent"), "report", NULL};
     int status;
@@ -117,19 +116,4 @@ START_TEST(one_leader_after_the_other)
     kill(b, SIGKILL);
     ck_assert_int_eq(waitpid(b, &status, 0), b);
     eventually(cluster_answers(&masters, "(nil)", "GET redlock:report") == 2);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *suite = suite_create("library_examples");
-
-    ADD(suite, a_lock_for_as_long_as_a_pipe_is_open);
-    ADD(suite, one_leader_after_the_other);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -237,57 +237,49 @@ static void expect_error_in_time(void (*behave)(int fd), enum redlock_error erro
         ck_assert_uint_lt(tries, 8);
 }
 
-START_TEST(no_redlockd)
+T(no_redlockd)
 {
     expect_error(says_garbage, REDLOCK_PROTOCOL, "no redlockd");
 }
-END_TEST
 
-START_TEST(silence)
+T(silence)
 {
     expect_error_in_time(says_nothing, REDLOCK_CONNECT, "no connection in time");
 }
-END_TEST
 
-START_TEST(the_end_at_once)
+T(the_end_at_once)
 {
     expect_error(closes_at_once, REDLOCK_CONNECT, "the connection to unix:");
 }
-END_TEST
 
-START_TEST(an_end_again_and_again)
+T(an_end_again_and_again)
 {
     expect_error_in_time(resets, REDLOCK_CONNECT, "the connection to unix:");
     ck_assert_uint_ge(told.count[REDLOCK_ON_DOWN], 1);
     ck_assert_uint_lt(told.count[REDLOCK_ON_DOWN], 60); /* the library does not retry as fast as it can */
 }
-END_TEST
 
-START_TEST(too_many_clients)
+T(too_many_clients)
 {
     expect_error(is_full, REDLOCK_CONNECT, "-LIMIT limit=max_clients");
 }
-END_TEST
 
-START_TEST(no_answer)
+T(no_answer)
 {
     expect_error_in_time(greets_only, REDLOCK_NOANSWER, "no answer in time");
 }
-END_TEST
 
-START_TEST(a_line_without_end)
+T(a_line_without_end)
 {
     expect_error_in_time(floods, REDLOCK_PROTOCOL, "longer than 2,048");
 }
-END_TEST
 
-START_TEST(lines_without_end)
+T(lines_without_end)
 {
     expect_error_in_time(chatters, REDLOCK_NOANSWER, "no answer in time");
 }
-END_TEST
 
-START_TEST(another_answer)
+T(another_answer)
 {
     serve(answers_wrongly);
     struct redlock *redlock = open_handle(path, &told);
@@ -297,7 +289,6 @@ START_TEST(another_answer)
     ck_assert_ptr_nonnull(strstr(told.text[REDLOCK_ON_DOWN], "does not fit"));
     redlock_close(redlock);
 }
-END_TEST
 
 /* ---- a connection that cannot go on, and holds a lock ---- */
 
@@ -316,7 +307,7 @@ static int listener_new(void)
 /* The end of this connection would be a FIN that releases the lock: the library keeps it until the lock
  * is resumed on another connection, and closes it then. The server checks that, and reports it by its exit
  * status. */
-START_TEST(parked_until_resumed)
+T(parked_until_resumed)
 {
     int listener = listener_new();
     pid_t server = fork();
@@ -345,7 +336,6 @@ START_TEST(parked_until_resumed)
     ck_assert_int_eq(status, 0);
     redlock_close(redlock);
 }
-END_TEST
 
 /* Many connections break, each with a lock that could not be resumed yet: one lock is resumed on each of
  * them and so is bound to it, and the last connection resumes all. */
@@ -382,7 +372,7 @@ static void break_all_but_the_last(int listener)
     _exit(0);
 }
 
-START_TEST(any_number_is_parked)
+T(any_number_is_parked)
 {
     int listener = listener_new();
     pid_t server = fork();
@@ -400,28 +390,4 @@ START_TEST(any_number_is_parked)
     run_until(redlock, waitpid(server, &status, WNOHANG) == server);
     ck_assert_int_eq(status, 0);
     redlock_close(redlock);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *suite = suite_create("library_hostile");
-
-    ADD(suite, no_redlockd);
-    ADD(suite, silence);
-    ADD(suite, the_end_at_once);
-    ADD(suite, an_end_again_and_again);
-    ADD(suite, too_many_clients);
-    ADD(suite, no_answer);
-    ADD(suite, a_line_without_end);
-    ADD(suite, lines_without_end);
-    ADD(suite, another_answer);
-    ADD(suite, parked_until_resumed);
-    ADD(suite, any_number_is_parked);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -9,7 +9,7 @@
 
 /* ---- in a loop ---- */
 
-START_TEST(many_requests_at_once)
+T(many_requests_at_once)
 {
     enum { MANY = 100 };
     struct redlock_lock *locks[MANY];
@@ -43,9 +43,8 @@ START_TEST(many_requests_at_once)
     ck_assert_uint_eq(rows_with(show(&raw, "LOCKS"), "name="), 0);
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(a_wait_is_served_or_cancelled)
+T(a_wait_is_served_or_cancelled)
 {
     begin(PATIENT);
     struct redlock *holder = open_unix(&redlockd, NULL), *redlock = open_tcp(&redlockd, &told);
@@ -64,7 +63,6 @@ START_TEST(a_wait_is_served_or_cancelled)
     redlock_close(holder);
     redlock_close(redlock);
 }
-END_TEST
 
 /* A callback may let go, ask and close; it may not block. */
 struct careless {
@@ -90,7 +88,7 @@ static void careless(struct redlock *redlock, const struct redlock_event *event,
     care->closed = true;
 }
 
-START_TEST(inside_a_callback)
+T(inside_a_callback)
 {
     struct careless care = {.blocked = REDLOCK_OK};
     begin(PATIENT);
@@ -105,7 +103,6 @@ START_TEST(inside_a_callback)
     ck_assert_int_eq(care.blocked, REDLOCK_MISUSE);
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 static void closes(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
@@ -114,7 +111,7 @@ static void closes(struct redlock *redlock, const struct redlock_event *event, v
         redlock_close(redlock);
 }
 
-START_TEST(closed_under_a_blocking_call)
+T(closed_under_a_blocking_call)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -123,11 +120,10 @@ START_TEST(closed_under_a_blocking_call)
     ck_assert_ptr_null(redlock_lock(redlock, "job", NULL));
     ck_assert(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 /* ---- the lock's time ---- */
 
-START_TEST(renewed_moves_the_deadline)
+T(renewed_moves_the_deadline)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told), *far = open_tcp(&redlockd, &others);
@@ -144,10 +140,9 @@ START_TEST(renewed_moves_the_deadline)
     redlock_close(redlock);
     redlock_close(far);
 }
-END_TEST
 
 /* A program without a loop: renewals that came while it worked lie in the socket. */
-START_TEST(safe_without_a_loop)
+T(safe_without_a_loop)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -157,12 +152,11 @@ START_TEST(safe_without_a_loop)
     eventually(redlock_safe_ms(lock) > 0 && redlock_until_ms(lock) > until_ms + SHORT_MS);
     redlock_close(redlock);
 }
-END_TEST
 
 /* Such a program promises three calls in a TTL, so a restart must not need a fourth. The pauses are for
  * a machine that is slower than the library's patience; a call during which the machine stood still does
  * not count. */
-START_TEST(resumed_without_a_loop)
+T(resumed_without_a_loop)
 {
     unsigned calls = 0;
 
@@ -189,11 +183,10 @@ START_TEST(resumed_without_a_loop)
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     redlock_close(redlock);
 }
-END_TEST
 
 /* Without a daemon there is nothing to wait for: the call returns almost at once, however often it is
  * made. */
-START_TEST(safe_while_nobody_is_there)
+T(safe_while_nobody_is_there)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -206,9 +199,8 @@ START_TEST(safe_while_nobody_is_there)
     ck_assert_int_eq(redlock_valid_ms(lock), 0);
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(released_by_somebody_else)
+T(released_by_somebody_else)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -224,9 +216,8 @@ START_TEST(released_by_somebody_else)
     ck_assert_ptr_nonnull(take(redlock, "job", 0, 0));
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(lost_without_a_majority)
+T(lost_without_a_majority)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -244,11 +235,10 @@ START_TEST(lost_without_a_majority)
     server_cont(&masters.server[1]);
     redlock_close(redlock);
 }
-END_TEST
 
 /* A daemon that stands still cannot tell the loss: the clock does, and when the daemon goes on, the lock
  * is given back. */
-START_TEST(lost_with_a_silent_daemon)
+T(lost_with_a_silent_daemon)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -264,28 +254,4 @@ START_TEST(lost_with_a_silent_daemon)
     struct redlock_lock *anew = take(redlock, "job", LONG_MS, WAIT_MS);
     ck_assert_uint_gt(redlock_fence(anew), redlock_fence(lock));
     redlock_close(redlock);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *suite = suite_create("library_loop");
-
-    ADD(suite, many_requests_at_once);
-    ADD(suite, a_wait_is_served_or_cancelled);
-    ADD(suite, inside_a_callback);
-    ADD(suite, closed_under_a_blocking_call);
-    ADD(suite, renewed_moves_the_deadline);
-    ADD(suite, safe_without_a_loop);
-    ADD(suite, resumed_without_a_loop);
-    ADD(suite, safe_while_nobody_is_there);
-    ADD(suite, released_by_somebody_else);
-    ADD(suite, lost_without_a_majority);
-    ADD(suite, lost_with_a_silent_daemon);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -20,7 +20,7 @@ static int descriptors(void)
     return count;
 }
 
-START_TEST(ten_thousand_cycles_leak_nothing)
+T(ten_thousand_cycles_leak_nothing)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -39,7 +39,6 @@ START_TEST(ten_thousand_cycles_leak_nothing)
     eventually(cluster_is_free(&masters, "job"));
     redlock_close(redlock);
 }
-END_TEST
 
 enum { TASKS = 200 };
 
@@ -75,7 +74,7 @@ static void tasks_write(struct task tasks[])
     }
 }
 
-START_TEST(two_hundred_tasks_lose_no_update)
+T(two_hundred_tasks_lose_no_update)
 {
     static struct task tasks[TASKS];
     const struct redlock_lock_options options = {.wait_ms = 4 * WAIT_MS};
@@ -89,7 +88,6 @@ START_TEST(two_hundred_tasks_lose_no_update)
     ck_assert_int_eq(failures, 0);
     redlock_close(redlock);
 }
-END_TEST
 
 static void *waits(void *redlock)
 {
@@ -98,7 +96,7 @@ static void *waits(void *redlock)
     return redlock_lock(redlock, "job", &options);
 }
 
-START_TEST(a_second_thread_is_refused)
+T(a_second_thread_is_refused)
 {
     pthread_t thread;
     void *lock;
@@ -118,14 +116,4 @@ START_TEST(a_second_thread_is_refused)
     ck_assert_ptr_nonnull(lock);
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     redlock_close(redlock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_many");
-    ADD(suite, ten_thousand_cycles_leak_nothing);
-    ADD(suite, two_hundred_tasks_lose_no_update);
-    ADD(suite, a_second_thread_is_refused);
-    return harness_main(suite);
 }

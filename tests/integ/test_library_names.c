@@ -6,7 +6,7 @@
 #include "tests/integ/library.h"
 #include "tests/integ/modes.h"
 
-START_TEST(names_of_the_command)
+T(names_of_the_command)
 {
     modes_begin();
     modes_script(
@@ -21,10 +21,9 @@ START_TEST(names_of_the_command)
         "$R run -n x true; $R run -n y true\n");
     ck_assert_str_eq(output(&modes.command), "bob,ann\nann 120\nbob 120\nann,bob 120\nbob,cleo 120\n");
 }
-END_TEST
 
 /* The list is resumed as a single name is. */
-START_TEST(names_of_the_library)
+T(names_of_the_library)
 {
     modes_begin();
     struct redlock *redlock = open_unix(&modes.daemon, NULL);
@@ -41,13 +40,4 @@ START_TEST(names_of_the_library)
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     eventually(cluster_is_free(&modes.masters, "to") && cluster_is_free(&modes.masters, "from"));
     redlock_close(redlock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_names");
-    ADD(suite, names_of_the_command);
-    ADD(suite, names_of_the_library);
-    return harness_main(suite);
 }

@@ -6,7 +6,7 @@
 #include "tests/integ/library.h"
 #include "tests/integ/modes.h"
 
-START_TEST(readers_of_the_command)
+T(readers_of_the_command)
 {
     modes_begin();
     modes_script("$R run --shared ledger -c '$R run -n --shared ledger true; "
@@ -15,10 +15,9 @@ START_TEST(readers_of_the_command)
                  "$R run -n ledger true\n");
     ck_assert_str_eq(output(&modes.command), "writer 120\nreader 120\n");
 }
-END_TEST
 
 /* A reader's lock is resumed as every lock is. */
-START_TEST(readers_of_the_library)
+T(readers_of_the_library)
 {
     modes_begin();
     struct client writer;
@@ -41,13 +40,4 @@ START_TEST(readers_of_the_library)
     ask(&writer, "+LOCKED ledger *", "LOCK ledger wait=10s");
     redlock_close(one);
     redlock_close(other);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_readers");
-    ADD(suite, readers_of_the_command);
-    ADD(suite, readers_of_the_library);
-    return harness_main(suite);
 }

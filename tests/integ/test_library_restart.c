@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(killed_and_started_again)
+T(killed_and_started_again)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told), *far = open_tcp(&redlockd, &others);
@@ -35,9 +35,8 @@ START_TEST(killed_and_started_again)
     redlock_close(redlock);
     redlock_close(far);
 }
-END_TEST
 
-START_TEST(killed_under_blocking_calls)
+T(killed_under_blocking_calls)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
@@ -53,9 +52,8 @@ START_TEST(killed_under_blocking_calls)
     eventually(cluster_is_free(&masters, "job"));
     redlock_close(redlock);
 }
-END_TEST
 
-START_TEST(drained_and_started_again)
+T(drained_and_started_again)
 {
     begin("drain_timeout: 200ms\n" PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -72,11 +70,10 @@ START_TEST(drained_and_started_again)
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     redlock_close(redlock);
 }
-END_TEST
 
 /* redlockd listens until it ends, so that a connection to the address leads to the same one: it must not be taken for
  * the next, which would leave the lock without renewals. */
-START_TEST(kept_while_its_redlockd_drains)
+T(kept_while_its_redlockd_drains)
 {
     begin("drain_timeout: 30s\n");
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -91,9 +88,8 @@ START_TEST(kept_while_its_redlockd_drains)
     redlock_close(redlock);
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
-START_TEST(not_resumed_in_time)
+T(not_resumed_in_time)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -110,11 +106,10 @@ START_TEST(not_resumed_in_time)
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_LOST);
     redlock_close(redlock);
 }
-END_TEST
 
 /* Another client gave the lock back while no connection was up: the program is told, and no name is held
  * twice. */
-START_TEST(gone_meanwhile)
+T(gone_meanwhile)
 {
     begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
@@ -129,11 +124,10 @@ START_TEST(gone_meanwhile)
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_LOST);
     redlock_close(redlock);
 }
-END_TEST
 
 /* A holder and a waiter, both through the daemon that dies: the holder keeps the lock, the waiter goes on
  * waiting with the rest of its wait, and has the lock next. */
-START_TEST(a_wait_over_a_restart)
+T(a_wait_over_a_restart)
 {
     begin(PATIENT);
     struct redlock *holder = open_unix(&redlockd, NULL), *waiter = open_unix(&redlockd, &told);
@@ -157,9 +151,8 @@ START_TEST(a_wait_over_a_restart)
     redlock_close(holder);
     redlock_close(waiter);
 }
-END_TEST
 
-START_TEST(many_locks_over_a_restart)
+T(many_locks_over_a_restart)
 {
     enum { MANY = 200 };
     struct redlock_lock *locks[MANY];
@@ -184,19 +177,4 @@ START_TEST(many_locks_over_a_restart)
     ck_assert_uint_eq(told.failed[REDLOCK_ON_UNLOCK], 0);
     ck_assert_uint_eq(told.count[REDLOCK_ON_LOST], 0);
     redlock_close(redlock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_restart");
-    ADD(suite, killed_and_started_again);
-    ADD(suite, killed_under_blocking_calls);
-    ADD(suite, drained_and_started_again);
-    ADD(suite, kept_while_its_redlockd_drains);
-    ADD(suite, not_resumed_in_time);
-    ADD(suite, gone_meanwhile);
-    ADD(suite, a_wait_over_a_restart);
-    ADD(suite, many_locks_over_a_restart);
-    return harness_main(suite);
 }

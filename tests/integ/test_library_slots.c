@@ -6,7 +6,7 @@
 #include "tests/integ/library.h"
 #include "tests/integ/modes.h"
 
-START_TEST(slots_of_the_command)
+T(slots_of_the_command)
 {
     modes_begin();
     modes_script(
@@ -20,9 +20,8 @@ START_TEST(slots_of_the_command)
     ck_assert(strncmp(output(&modes.command), "0 1\n", 4) == 0 ||
               strncmp(output(&modes.command), "1 0\n", 4) == 0);
 }
-END_TEST
 
-START_TEST(a_lease_of_a_slot)
+T(a_lease_of_a_slot)
 {
     modes_begin();
     modes_script("eval \"$($R lock --lease --slots 3 -t 20s pool)\"\n"
@@ -37,9 +36,8 @@ START_TEST(a_lease_of_a_slot)
     ck_assert(slot >= 0 && slot < 3);
     ck_assert_str_eq(output(&modes.command), expected);
 }
-END_TEST
 
-START_TEST(slots_of_the_library)
+T(slots_of_the_library)
 {
     modes_begin();
     struct redlock *redlock = open_unix(&modes.daemon, NULL);
@@ -70,14 +68,4 @@ START_TEST(slots_of_the_library)
     for (unsigned i = 0; i < 3; i++)
         ck_assert_int_eq(redlock_check(lock[i]), REDLOCK_OK);
     redlock_close(redlock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("library_slots");
-    ADD(suite, slots_of_the_command);
-    ADD(suite, a_lease_of_a_slot);
-    ADD(suite, slots_of_the_library);
-    return harness_main(suite);
 }

@@ -60,7 +60,7 @@ static void count_row(const char *row, void *user)
     (*(unsigned *)user)++;
 }
 
-START_TEST(a_program)
+T(a_program)
 {
     unsigned rows = 0;
     begin(false);
@@ -83,7 +83,6 @@ START_TEST(a_program)
     eventually(cluster_gave_back(&masters, "many299"));
     ck_assert(!daemon_logged(&redlockd, "client_dropped"));
 }
-END_TEST
 
 /* A program in an event loop: the descriptor and the time-out suffice, also while TLS shakes hands. */
 static unsigned ups, locks;
@@ -94,7 +93,7 @@ static void on_event(struct redlock *redlock, const struct redlock_event *event,
     locks += event->kind == REDLOCK_ON_LOCK && event->error == REDLOCK_OK;
 }
 
-START_TEST(an_event_loop)
+T(an_event_loop)
 {
     unsigned turns = 0;
     begin(false);
@@ -115,7 +114,6 @@ START_TEST(an_event_loop)
     ck_assert_uint_lt(turns, 2000); /* the loop waits, and does not spin */
     redlock_close(redlock);
 }
-END_TEST
 
 static void refused(const char *to, const char *trusted, const char *why)
 {
@@ -126,7 +124,7 @@ static void refused(const char *to, const char *trusted, const char *why)
     redlock_close(redlock);
 }
 
-START_TEST(others_are_refused)
+T(others_are_refused)
 {
     char other[2 * PATH], path[PATH + 16];
     begin(false);
@@ -144,10 +142,9 @@ START_TEST(others_are_refused)
     ck_assert_int_eq(redlock_connect(redlock), REDLOCK_OK);
     redlock_close(redlock);
 }
-END_TEST
 
 /* The CA is the right one, but the certificate is that of another host. */
-START_TEST(another_host)
+T(another_host)
 {
     char number[64];
     shown = "wrong";
@@ -156,9 +153,8 @@ START_TEST(another_host)
     snprintf(number, sizeof number, "tls:127.0.0.1%s", strrchr(address, ':'));
     refused(number, ca, "its certificate was refused: IP address mismatch");
 }
-END_TEST
 
-START_TEST(a_client_certificate)
+T(a_client_certificate)
 {
     begin(true);
     refused(address, ca, "");
@@ -168,10 +164,9 @@ START_TEST(a_client_certificate)
     redlock_close(redlock);
     eventually(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
 /* redlockd restarts: the library connects again, and resumes its lock. */
-START_TEST(a_restart)
+T(a_restart)
 {
     begin(false);
     struct redlock *redlock = open_tls(address, ca);
@@ -185,11 +180,10 @@ START_TEST(a_restart)
     redlock_close(redlock);
     eventually(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
 /* ---- the command, by its variables ---- */
 
-START_TEST(the_command)
+T(the_command)
 {
     begin(true);
     setenv("REDLOCK_ADDRESS", address, 1);
@@ -206,18 +200,4 @@ START_TEST(the_command)
     ck_assert_msg(strstr(errors(&command), "REDLOCK_CERT") != NULL, "%s", errors(&command));
     ck_assert_int_eq(RUN(&command, redlock_binary(), "ping", "-a", strchr(address, ':') + 1), 123);
     ck_assert_msg(strstr(errors(&command), "tls:host:port") != NULL, "%s", errors(&command));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("libredlock over TLS");
-    ADD(suite, a_program);
-    ADD(suite, an_event_loop);
-    ADD(suite, others_are_refused);
-    ADD(suite, another_host);
-    ADD(suite, a_client_certificate);
-    ADD(suite, a_restart);
-    ADD(suite, the_command);
-    return harness_main(suite);
 }

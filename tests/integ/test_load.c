@@ -147,7 +147,7 @@ static long hang_unnoticed(struct server *server)
     return had;
 }
 
-START_TEST(nothing_is_lost)
+T(nothing_is_lost)
 {
     cluster_start(&masters, 5, UNIX);
     for (unsigned i = 0; i < 2; i++)
@@ -174,12 +174,4 @@ START_TEST(nothing_is_lost)
     if (getenv("VERBOSE"))
         printf("%ld sections: %ld in the first phase, %ld and %ld while a master hung\n", sections, before,
                unnoticed, during);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("load");
-    ADD(suite, nothing_is_lost);
-    return harness_main(suite);
 }

@@ -25,7 +25,7 @@ static void begin_other(void)
     daemon_serves(&other, &masters, PATIENT, &c);
 }
 
-START_TEST(lock_is_a_key_on_all_masters_and_unlock_removes_it)
+T(lock_is_a_key_on_all_masters_and_unlock_removes_it)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "plain ttl=30s");
@@ -40,9 +40,8 @@ START_TEST(lock_is_a_key_on_all_masters_and_unlock_removes_it)
     ask(&a, "+UNLOCKED plain confirmed=[345]/5", "UNLOCK plain");
     eventually(cluster_is_free(&masters, "plain"));
 }
-END_TEST
 
-START_TEST(another_is_refused_and_so_is_a_second_time)
+T(another_is_refused_and_so_is_a_second_time)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "busy");
@@ -54,9 +53,8 @@ START_TEST(another_is_refused_and_so_is_a_second_time)
     ck_assert_str_ne(next.token, grant.token);
     ck_assert_int_gt(next.fence, grant.fence);
 }
-END_TEST
 
-START_TEST(fence_grows_through_two_daemons)
+T(fence_grows_through_two_daemons)
 {
     begin(PATIENT);
     begin_other();
@@ -71,9 +69,8 @@ START_TEST(fence_grows_through_two_daemons)
     ask(&c, "+LOCKED shared *", "LOCK shared wait=30s");
     ask(&a, "-BUSY shared*", "LOCK shared");
 }
-END_TEST
 
-START_TEST(waiters_are_served_in_their_order)
+T(waiters_are_served_in_their_order)
 {
     static struct client waiting[6];
     begin(PATIENT);
@@ -94,9 +91,8 @@ START_TEST(waiters_are_served_in_their_order)
         ask(&waiting[i], "+UNLOCKED line *", "UNLOCK line");
     }
 }
-END_TEST
 
-START_TEST(wait_ends)
+T(wait_ends)
 {
     begin(PATIENT);
     lock(&a, "held");
@@ -108,9 +104,8 @@ START_TEST(wait_ends)
                   (int)took_ms);
     ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
 }
-END_TEST
 
-START_TEST(lease_survives_its_connection)
+T(lease_survives_its_connection)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "lease hold=lease ttl=30s");
@@ -135,9 +130,8 @@ START_TEST(lease_survives_its_connection)
     ask(&b, "-NOTHELD lease*", "UNLOCK lease token=%s", grant.token);
     lock(&b, "lease");
 }
-END_TEST
 
-START_TEST(lease_is_not_renewed_and_runs_out)
+T(lease_is_not_renewed_and_runs_out)
 {
     begin("");
     struct grant grant = lock(&a, "short hold=lease ttl=600ms wait=10s");
@@ -148,9 +142,8 @@ START_TEST(lease_is_not_renewed_and_runs_out)
     ck_assert(client_silent(&a)); /* a lease's end is no event */
     ck_assert_uint_ge(cluster_holds(&masters, "short", next.token), 3);
 }
-END_TEST
 
-START_TEST(lease_is_given_back_without_token_where_it_was_taken)
+T(lease_is_given_back_without_token_where_it_was_taken)
 {
     begin(PATIENT);
     lock(&a, "mine hold=lease");
@@ -158,9 +151,8 @@ START_TEST(lease_is_given_back_without_token_where_it_was_taken)
     eventually(cluster_is_free(&masters, "mine"));
     ask(&a, "-NOTHELD mine*", "UNLOCK mine");
 }
-END_TEST
 
-START_TEST(session_lock_is_entered_again_with_its_token)
+T(session_lock_is_entered_again_with_its_token)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "deep");
@@ -180,15 +172,13 @@ START_TEST(session_lock_is_entered_again_with_its_token)
     ask(&a, "+UNLOCKED deep confirmed=[345]/5*", "UNLOCK deep");
     eventually(cluster_is_free(&masters, "deep"));
 }
-END_TEST
 
-START_TEST(lease_is_not_entered_again)
+T(lease_is_not_entered_again)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "lease hold=lease");
     ask(&a, "-NOTHELD lease*", "LOCK lease token=%s", grant.token);
 }
-END_TEST
 
 static bool ended_by_max(int ttl_ms)
 {
@@ -211,14 +201,13 @@ static bool ended_by_max(int ttl_ms)
     return true;
 }
 
-START_TEST(max_ends_it)
+T(max_ends_it)
 {
     begin("");
     play(ended_by_max, 600);
 }
-END_TEST
 
-START_TEST(token_releases_what_another_session_holds)
+T(token_releases_what_another_session_holds)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "told");
@@ -232,7 +221,6 @@ START_TEST(token_releases_what_another_session_holds)
     eventually(cluster_is_free(&masters, "told"));
     ask(&a, "-NOTHELD told*", "UNLOCK told");
 }
-END_TEST
 
 static bool released_elsewhere(int ttl_ms)
 {
@@ -256,13 +244,12 @@ static bool released_elsewhere(int ttl_ms)
     return true;
 }
 
-START_TEST(token_releases_through_another_daemon)
+T(token_releases_through_another_daemon)
 {
     begin("");
     begin_other();
     play(released_elsewhere, 900);
 }
-END_TEST
 
 static bool extended_elsewhere(int ttl_ms)
 {
@@ -287,13 +274,12 @@ static bool extended_elsewhere(int ttl_ms)
     return true;
 }
 
-START_TEST(lease_extended_through_another_daemon)
+T(lease_extended_through_another_daemon)
 {
     begin("");
     begin_other();
     play(extended_elsewhere, 900);
 }
-END_TEST
 
 /* Whether only renewals come, each later than the one before. */
 static bool hears_renewals(struct client *client, struct grant grant, int ttl_ms)
@@ -335,14 +321,13 @@ static bool renewed_all_the_time(int ttl_ms)
     return well;
 }
 
-START_TEST(session_lock_is_renewed)
+T(session_lock_is_renewed)
 {
     begin("");
     play(renewed_all_the_time, 600);
 }
-END_TEST
 
-START_TEST(extend_of_a_session_lock)
+T(extend_of_a_session_lock)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "longer ttl=10s");
@@ -354,9 +339,8 @@ START_TEST(extend_of_a_session_lock)
     client_close(&a);
     eventually(cluster_is_free(&masters, "longer")); /* ... and gone with it */
 }
-END_TEST
 
-START_TEST(cancel)
+T(cancel)
 {
     begin(PATIENT);
     lock(&a, "wanted");
@@ -371,33 +355,4 @@ START_TEST(cancel)
     ask(&a, "+UNLOCKED wanted *", "UNLOCK wanted");
     eventually(cluster_is_free(&masters, "wanted"));
     ck_assert(client_silent(&b));
-}
-END_TEST
-
-static Suite *locks(void)
-{
-    Suite *suite = suite_create("lock");
-    ADD(suite, lock_is_a_key_on_all_masters_and_unlock_removes_it);
-    ADD(suite, another_is_refused_and_so_is_a_second_time);
-    ADD(suite, fence_grows_through_two_daemons);
-    ADD(suite, waiters_are_served_in_their_order);
-    ADD(suite, wait_ends);
-    ADD(suite, lease_survives_its_connection);
-    ADD(suite, lease_is_not_renewed_and_runs_out);
-    ADD(suite, lease_is_given_back_without_token_where_it_was_taken);
-    ADD(suite, session_lock_is_entered_again_with_its_token);
-    ADD(suite, lease_is_not_entered_again);
-    ADD(suite, max_ends_it);
-    ADD(suite, token_releases_what_another_session_holds);
-    ADD(suite, token_releases_through_another_daemon);
-    ADD(suite, lease_extended_through_another_daemon);
-    ADD(suite, session_lock_is_renewed);
-    ADD(suite, extend_of_a_session_lock);
-    ADD(suite, cancel);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(locks());
 }

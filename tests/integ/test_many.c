@@ -61,17 +61,15 @@ static void one_of_ten_wins(unsigned count)
         printf("of %u masters: %u rounds, %u of them again\n", count, rounds, again);
 }
 
-START_TEST(one_of_ten_wins_of_three_masters)
+T(one_of_ten_wins_of_three_masters)
 {
     one_of_ten_wins(3);
 }
-END_TEST
 
-START_TEST(one_of_ten_wins_of_five_masters)
+T(one_of_ten_wins_of_five_masters)
 {
     one_of_ten_wins(5);
 }
-END_TEST
 
 /* ---- in turns ---- */
 
@@ -89,7 +87,7 @@ static unsigned pass_on(struct client *one)
 
 /* Three clients of one daemon want the lock all the time; the client of another daemon gets it all the
  * same, again and again. */
-START_TEST(a_waiter_of_another_daemon_gets_its_turn)
+T(a_waiter_of_another_daemon_gets_its_turn)
 {
     begin(3, 2);
     client_open(&second, &redlockd[0]);
@@ -107,19 +105,4 @@ START_TEST(a_waiter_of_another_daemon_gets_its_turn)
         if (others + turn == 0)
             nap();
     }
-}
-END_TEST
-
-static Suite *many(void)
-{
-    Suite *suite = suite_create("many");
-    ADD(suite, one_of_ten_wins_of_three_masters);
-    ADD(suite, one_of_ten_wins_of_five_masters);
-    ADD(suite, a_waiter_of_another_daemon_gets_its_turn);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(many());
 }

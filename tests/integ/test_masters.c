@@ -60,7 +60,7 @@ static bool none_waits_for_one_that_hangs(void)
     return false;
 }
 
-START_TEST(hung_master_holds_up_nothing)
+T(hung_master_holds_up_nothing)
 {
     begin(5, UNIX, STEADY);
     struct grant before = lock(&a, "before");
@@ -76,9 +76,8 @@ START_TEST(hung_master_holds_up_nothing)
     eventually(state_is(2, "up"));
     eventually(cluster_answers(&masters, "", "KEYS redlock:[^,]*") == 5);
 }
-END_TEST
 
-START_TEST(hung_master_is_reset_and_its_old_connection_killed)
+T(hung_master_is_reset_and_its_old_connection_killed)
 {
     begin(3, UNIX, "node_timeout: 100ms\nmin_ttl: 200ms\n");
     server_stop(&masters.server[0]);
@@ -98,9 +97,8 @@ START_TEST(hung_master_is_reset_and_its_old_connection_killed)
     ask(&a, "+UNLOCKED left *", "UNLOCK left");
     eventually(cluster_is_free(&masters, "left"));
 }
-END_TEST
 
-START_TEST(connections_killed_by_hand)
+T(connections_killed_by_hand)
 {
     begin(3, TCP, "");
     struct grant held = lock_steady(&a, "held", "60s", 600);
@@ -112,9 +110,8 @@ START_TEST(connections_killed_by_hand)
     for (unsigned i = 0; i < 3; i++)
         eventually(state_is(i, "up"));
 }
-END_TEST
 
-START_TEST(late_set_is_undone)
+T(late_set_is_undone)
 {
     begin(3, UNIX, STEADY);
     server_stop(&masters.server[0]);
@@ -130,7 +127,6 @@ START_TEST(late_set_is_undone)
         eventually(state_is(i, "up"));
     lock(&a, "late");
 }
-END_TEST
 
 /* Two of five masters are left. Only on a machine that stands still meanwhile is c told late, or not
  * warned. */
@@ -177,7 +173,7 @@ static bool logged_quorum_again(void)
     return again;
 }
 
-START_TEST(two_of_five_dead_then_three_and_back)
+T(two_of_five_dead_then_three_and_back)
 {
     begin(5, TCP, "");
     client_open(&c, &redlockd);
@@ -207,9 +203,8 @@ START_TEST(two_of_five_dead_then_three_and_back)
         eventually(state_is(i, "up"));
     eventually(logged_quorum_again());
 }
-END_TEST
 
-START_TEST(all_masters_dead_at_the_start)
+T(all_masters_dead_at_the_start)
 {
     cluster_start(&masters, 3, TCP);
     for (unsigned i = 0; i < 3; i++)
@@ -224,13 +219,12 @@ START_TEST(all_masters_dead_at_the_start)
         server_start(&masters.server[i]);
     lock(&a, "early wait=14s");
 }
-END_TEST
 
 static const char guarded[] = "restart_guard: on\nmax_ttl: 2s\ndefault_ttl: 1s\n";
 static const char guarded_long[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
 enum { MAX_TTL_MS = 2000, FULL_MS = 2000 + 22, LONG_MAX_TTL_MS = 30000, LONG_FULL_MS = 30000 + 302 };
 
-START_TEST(young_masters_are_kept_out)
+T(young_masters_are_kept_out)
 {
     begin(3, TCP, guarded_long);
     eventually(state_is(0, "quarantine") && state_is(1, "quarantine") && state_is(2, "quarantine"));
@@ -240,7 +234,6 @@ START_TEST(young_masters_are_kept_out)
     ck_assert_ptr_nonnull(strstr(refusal, "quarantine"));
     ck_assert_ptr_nonnull(strstr(refusal, "restart_guard"));
 }
-END_TEST
 
 static void restart(unsigned master)
 {
@@ -249,7 +242,7 @@ static void restart(unsigned master)
 }
 
 /* A master comes back empty, and another master from its dump, with the lock's key: neither may vote. */
-START_TEST(restarted_masters_are_kept_out)
+T(restarted_masters_are_kept_out)
 {
     cluster_start(&masters, 3, TCP);
     cluster_trust(&masters, LONG_MAX_TTL_MS);
@@ -272,9 +265,8 @@ START_TEST(restarted_masters_are_kept_out)
     ck_assert_str_eq(kv(refusal, "votes"), "1/3");
     ck_assert_str_eq(kv(refusal, "nodes"), "~~+");
 }
-END_TEST
 
-START_TEST(those_kept_out_vote_when_its_time_is_over)
+T(those_kept_out_vote_when_its_time_is_over)
 {
     int64_t start_ms = now_ms();
     begin(3, TCP, guarded);
@@ -289,9 +281,8 @@ START_TEST(those_kept_out_vote_when_its_time_is_over)
     ck_assert_int_ge(now_ms() - restart_ms, MAX_TTL_MS);
     eventually(state_is(0, "up") && state_is(1, "up"));
 }
-END_TEST
 
-START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
+T(old_masters_are_trusted_but_not_a_demoted_one)
 {
     begin(1, UNIX, "max_ttl: 2s\ndefault_ttl: 1s\n"); /* all daemons must agree */
     lock(&a, "young wait=14s");                       /* the guard is off in this daemon */
@@ -314,7 +305,6 @@ START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
     lock(&b, "no wait=14s");
     ck_assert_int_ge(now_ms() - back_ms, MAX_TTL_MS);
 }
-END_TEST
 
 static int64_t renewals_failed(void)
 {
@@ -332,7 +322,7 @@ static bool is_flushed_unnoticed(void)
     return renewals_failed() == failed;
 }
 
-START_TEST(scripts_flushed_under_renewals)
+T(scripts_flushed_under_renewals)
 {
     begin(3, UNIX, "");
     lock_steady(&a, "held", "60s", 600);
@@ -341,9 +331,8 @@ START_TEST(scripts_flushed_under_renewals)
     client_close(&a);
     eventually(cluster_is_free(&masters, "held"));
 }
-END_TEST
 
-START_TEST(scripts_flushed_under_requests)
+T(scripts_flushed_under_requests)
 {
     begin(3, UNIX, STEADY);
     struct grant lease = lock(&b, "lease hold=lease ttl=30s");
@@ -353,9 +342,8 @@ START_TEST(scripts_flushed_under_requests)
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SCRIPT FLUSH"), 3);
     ask(&b, "-NOTHELD lease*", "CHECK lease token=%s", lease.token);
 }
-END_TEST
 
-START_TEST(keys_deleted)
+T(keys_deleted)
 {
     begin(5, UNIX, "");
     struct grant held = lock_steady(&a, "held", "60s", 900);
@@ -369,9 +357,8 @@ START_TEST(keys_deleted)
     ck_assert_int_lt(now_ms() - gone_ms, 5000); /* by the next renewal, not at the deadline a minute later */
     ask(&a, "-NOTHELD held*", "UNLOCK held");
 }
-END_TEST
 
-START_TEST(unlock_of_what_was_lost)
+T(unlock_of_what_was_lost)
 {
     begin(3, UNIX, STEADY);
     struct grant gone = lock(&a, "gone ttl=60s");
@@ -381,9 +368,8 @@ START_TEST(unlock_of_what_was_lost)
     ck_assert_ptr_nonnull(strstr(line, "lost"));
     lock(&a, "gone");
 }
-END_TEST
 
-START_TEST(nobody_answers_an_unlock)
+T(nobody_answers_an_unlock)
 {
     begin(3, UNIX, "");
     struct grant lease = lock(&a, "lease hold=lease ttl=60s wait=14s");
@@ -399,31 +385,4 @@ START_TEST(nobody_answers_an_unlock)
     for (unsigned i = 0; i < 3; i++)
         server_cont(&masters.server[i]);
     eventually(cluster_is_free(&masters, "session") && cluster_is_free(&masters, "lease"));
-}
-END_TEST
-
-static Suite *masters_suite(void)
-{
-    Suite *suite = suite_create("masters");
-    ADD(suite, hung_master_holds_up_nothing);
-    ADD(suite, hung_master_is_reset_and_its_old_connection_killed);
-    ADD(suite, connections_killed_by_hand);
-    ADD(suite, late_set_is_undone);
-    ADD(suite, two_of_five_dead_then_three_and_back);
-    ADD(suite, all_masters_dead_at_the_start);
-    ADD(suite, young_masters_are_kept_out);
-    ADD(suite, restarted_masters_are_kept_out);
-    ADD(suite, those_kept_out_vote_when_its_time_is_over);
-    ADD(suite, old_masters_are_trusted_but_not_a_demoted_one);
-    ADD(suite, scripts_flushed_under_renewals);
-    ADD(suite, scripts_flushed_under_requests);
-    ADD(suite, keys_deleted);
-    ADD(suite, unlock_of_what_was_lost);
-    ADD(suite, nobody_answers_an_unlock);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(masters_suite());
 }

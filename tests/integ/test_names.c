@@ -33,7 +33,7 @@ static bool are_set(const char *token)
            cluster_answers(&masters, value, "GET redlock:y") == 3;
 }
 
-START_TEST(a_list_is_all_of_its_names)
+T(a_list_is_all_of_its_names)
 {
     begin(PATIENT);
     struct grant grant = grant_of(ask(&a, "+LOCKED y,x token=*", "LOCK y,x ttl=30s"));
@@ -56,9 +56,8 @@ START_TEST(a_list_is_all_of_its_names)
     ask(&c, "+UNLOCKED z *", "UNLOCK z token=%s", free.token);
     eventually(are_free());
 }
-END_TEST
 
-START_TEST(fences_grow_for_each_name)
+T(fences_grow_for_each_name)
 {
     begin(PATIENT);
     int64_t last = 0;
@@ -72,9 +71,8 @@ START_TEST(fences_grow_for_each_name)
         eventually(are_free());
     }
 }
-END_TEST
 
-START_TEST(who_waits_gets_them_in_turn)
+T(who_waits_gets_them_in_turn)
 {
     begin(PATIENT);
     struct grant held = lock(&a, "x");
@@ -91,9 +89,8 @@ START_TEST(who_waits_gets_them_in_turn)
     ask(&a, "+UNLOCKED x *", "UNLOCK x");
     eventually(are_free());
 }
-END_TEST
 
-START_TEST(a_list_moves_to_another_daemon)
+T(a_list_moves_to_another_daemon)
 {
     begin(PATIENT);
     struct grant grant = grant_of(ask(&a, "+LOCKED y,x *", "LOCK y,x"));
@@ -106,10 +103,9 @@ START_TEST(a_list_moves_to_another_daemon)
     client_close(&c); /* a FIN gives it back */
     eventually(are_free());
 }
-END_TEST
 
 /* One key is gone: so is the list. */
-START_TEST(a_list_that_lost_a_name_is_lost)
+T(a_list_that_lost_a_name_is_lost)
 {
     begin("");
     struct grant grant = grant_of(ask(&a, "+LOCKED y,x *", "LOCK y,x ttl=2s"));
@@ -117,21 +113,4 @@ START_TEST(a_list_that_lost_a_name_is_lost)
     for (unsigned i = 0; i < 2; i++)
         redis(&masters.server[i], "DEL redlock:y");
     await(&a, "!LOST y,x token=* reason=gone");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("names");
-    ADD(all, a_list_is_all_of_its_names);
-    ADD(all, fences_grow_for_each_name);
-    ADD(all, who_waits_gets_them_in_turn);
-    ADD(all, a_list_moves_to_another_daemon);
-    ADD(all, a_list_that_lost_a_name_is_lost);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

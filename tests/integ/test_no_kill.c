@@ -87,7 +87,7 @@ static void serves(void)
     while (number(renewed, "until") - number(renewed, "valid") < since_ms);
 }
 
-START_TEST(no_right_to_client_id_and_kill)
+T(no_right_to_client_id_and_kill)
 {
     rights = "~* &* +@all -client|id -client|kill";
     cluster_start(&masters, 3, TCP);
@@ -96,9 +96,8 @@ START_TEST(no_right_to_client_id_and_kill)
     serves();
     ck_assert_uint_eq(cluster_answers(&masters, "", "ACL LOG"), 3); /* the daemon asked for neither command */
 }
-END_TEST
 
-START_TEST(no_command_client)
+T(no_command_client)
 {
     rights = "~* &* +@all";
     cluster_start(&masters, 3, TCP);
@@ -110,13 +109,4 @@ START_TEST(no_command_client)
                       3);
     is_refused();
     serves();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("no_kill");
-    ADD(suite, no_right_to_client_id_and_kill);
-    ADD(suite, no_command_client);
-    return harness_main(suite);
 }

@@ -31,7 +31,7 @@ static unsigned rows_of(const char *what)
 }
 
 /* A proxy makes a FIN from a reset: such an end does not prove that the holder is done. */
-START_TEST(fin_of_a_proxy_lets_the_lock_run_out)
+T(fin_of_a_proxy_lets_the_lock_run_out)
 {
     begin(", fin: break", "");
     client_open_tcp(&b, &redlockd);
@@ -57,9 +57,8 @@ START_TEST(fin_of_a_proxy_lets_the_lock_run_out)
     expect(&b, "+BYE");
     ask(&a, "+LOCKED closed *", "LOCK closed wait=10s");
 }
-END_TEST
 
-START_TEST(fin_releases_by_default)
+T(fin_releases_by_default)
 {
     begin("", "");
     client_open_tcp(&b, &redlockd);
@@ -67,10 +66,9 @@ START_TEST(fin_releases_by_default)
     client_close(&b);
     ask(&a, "+LOCKED job *", "LOCK job wait=10s");
 }
-END_TEST
 
 /* The TCP clients use up the share of one peer; the Unix socket's user is another peer. */
-START_TEST(one_peer_leaves_room_for_others)
+T(one_peer_leaves_room_for_others)
 {
     enum { MANY = 257, WAITS = 5 };
     static struct client many[MANY];
@@ -101,10 +99,9 @@ START_TEST(one_peer_leaves_room_for_others)
     client_open_tcp(&b, &redlockd);
     ask(&b, "+PONG ready=1", "PING");
 }
-END_TEST
 
 /* Leases stay when their connection is over, and still count. */
-START_TEST(one_peer_does_not_take_all_locks)
+T(one_peer_does_not_take_all_locks)
 {
     begin("", "max_locks: 16\n"); /* of which a quarter is 4 */
     for (unsigned i = 0; i < 4; i++) {
@@ -119,20 +116,4 @@ START_TEST(one_peer_does_not_take_all_locks)
     ask(&b, "+UNLOCKED mine *", "UNLOCK mine token=%s", grant.token); /* a lock of the other peer */
     ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more");
     ask(&a, "+LOCKED *", "LOCK more wait=10s");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("peers");
-    ADD(all, fin_of_a_proxy_lets_the_lock_run_out);
-    ADD(all, fin_releases_by_default);
-    ADD(all, one_peer_leaves_room_for_others);
-    ADD(all, one_peer_does_not_take_all_locks);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

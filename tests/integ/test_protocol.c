@@ -96,7 +96,7 @@ static void spelled_out(char *out, const char *line)
     sprintf(out, "%.*s%0*d%s", (int)(percent - line), line, (int)count, 0, percent + used);
 }
 
-START_TEST(wrong_requests_are_refused_and_the_connection_goes_on)
+T(wrong_requests_are_refused_and_the_connection_goes_on)
 {
     begin(PATIENT);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -110,9 +110,8 @@ START_TEST(wrong_requests_are_refused_and_the_connection_goes_on)
     expect(&a, "-BADLINE*");
     ck_assert_str_eq(redis(&masters.server[0], "KEYS redlock:[^,]*"), "");
 }
-END_TEST
 
-START_TEST(longest_things_that_are_allowed)
+T(longest_things_that_are_allowed)
 {
     begin(PATIENT);
     char name[201];
@@ -136,9 +135,8 @@ START_TEST(longest_things_that_are_allowed)
     expect(&a, "-TOOLONG*");
     ask(&a, "+PONG ready=1", "PING");
 }
-END_TEST
 
-START_TEST(lines_as_people_write_them)
+T(lines_as_people_write_them)
 {
     begin(PATIENT);
     ask(&a, "+PONG ready=1", "ping");
@@ -152,9 +150,8 @@ START_TEST(lines_as_people_write_them)
     int64_t told_ms = number(hello, "now");
     ck_assert(told_ms >= before_ms && told_ms <= now_ms());
 }
-END_TEST
 
-START_TEST(untagged_in_order_tagged_at_once)
+T(untagged_in_order_tagged_at_once)
 {
     begin(PATIENT);
     lock(&a, "held");
@@ -172,9 +169,8 @@ START_TEST(untagged_in_order_tagged_at_once)
     expect(&b, "#w +LOCKED held *");
     ask(&b, "#w +UNLOCKED held *", "#w UNLOCK held"); /* its tag is free again */
 }
-END_TEST
 
-START_TEST(many_requests_at_once_are_answered_in_order)
+T(many_requests_at_once_are_answered_in_order)
 {
     begin(PATIENT);
     for (int i = 0; i < 300; i++)
@@ -193,9 +189,8 @@ START_TEST(many_requests_at_once_are_answered_in_order)
         expect(&a, pattern);
     }
 }
-END_TEST
 
-START_TEST(quit_gives_back)
+T(quit_gives_back)
 {
     begin(PATIENT);
     struct grant grant = lock(&b, "quit");
@@ -206,10 +201,9 @@ START_TEST(quit_gives_back)
     expect_closed(&b);
     eventually(cluster_is_free(&masters, "quit"));
 }
-END_TEST
 
 /* printf 'PING\nLOCK job hold=lease ttl=5s\n' | nc -N */
-START_TEST(client_that_closes_its_side_gets_its_answers)
+T(client_that_closes_its_side_gets_its_answers)
 {
     begin(PATIENT);
     client_send(&b, "PING\nLOCK job hold=lease ttl=60s");
@@ -237,9 +231,8 @@ START_TEST(client_that_closes_its_side_gets_its_answers)
     eventually(cluster_is_free(&masters, "session"));
     ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
 }
-END_TEST
 
-START_TEST(show_nodes)
+T(show_nodes)
 {
     begin(PATIENT);
     const char *rows = show(&a, "NODES");
@@ -261,9 +254,8 @@ START_TEST(show_nodes)
     }
     ck_assert_uint_eq(rows_with(rows, "node="), 3);
 }
-END_TEST
 
-START_TEST(show_locks_waiters_clients)
+T(show_locks_waiters_clients)
 {
     char shown[TOKEN_SHOWN + 1];
     begin(PATIENT);
@@ -312,9 +304,8 @@ START_TEST(show_locks_waiters_clients)
     ck_assert_int_eq(number(row, "out"), 0);
     ck_assert_ptr_null(strstr(locks, grant.token)); /* never a whole token */
 }
-END_TEST
 
-START_TEST(show_the_rest)
+T(show_the_rest)
 {
     cluster_start(&masters, 1, TCP);
     char settings[256];
@@ -346,26 +337,4 @@ START_TEST(show_the_rest)
     ck_assert_str_eq(a.line, end);
     ck_assert_uint_gt(rows_with((client_send(&a, "HELP"), client_rows_at(&a, __FILE__, __LINE__)), "LOCK"),
                       0);
-}
-END_TEST
-
-static Suite *protocol(void)
-{
-    Suite *suite = suite_create("protocol");
-    ADD(suite, wrong_requests_are_refused_and_the_connection_goes_on);
-    ADD(suite, longest_things_that_are_allowed);
-    ADD(suite, lines_as_people_write_them);
-    ADD(suite, untagged_in_order_tagged_at_once);
-    ADD(suite, many_requests_at_once_are_answered_in_order);
-    ADD(suite, quit_gives_back);
-    ADD(suite, client_that_closes_its_side_gets_its_answers);
-    ADD(suite, show_nodes);
-    ADD(suite, show_locks_waiters_clients);
-    ADD(suite, show_the_rest);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(protocol());
 }

@@ -128,7 +128,7 @@ static const char stays[] = "trap '' TERM; echo $$ >$F; while :; do sleep 0.02; 
 /* ---- the tests ---- */
 
 /* The grace begins 2 s from now, when no other event wakes redlock. */
-START_TEST(the_timer_is_set_anew)
+T(the_timer_is_set_anew)
 {
     (void)run(listen_unix(), obeys);
     say("!CLOCK behind=68000\n");
@@ -136,28 +136,25 @@ START_TEST(the_timer_is_set_anew)
     ck_assert_str_eq(output(&c), "asked\n");
     ck_assert_ptr_nonnull(strstr(errors(&c), "a clock stood still"));
 }
-END_TEST
 
-START_TEST(in_its_grace_already)
+T(in_its_grace_already)
 {
     (void)run(listen_unix(), obeys);
     say("!CLOCK behind=80000\n");
     is_ended();
     ck_assert_str_eq(output(&c), "asked\n");
 }
-END_TEST
 
-START_TEST(over_already)
+T(over_already)
 {
     pid_t pid = run(listen_unix(), stays);
     say("!CLOCK behind=130000\n");
     is_ended();
     ck_assert(!is_alive(pid));
 }
-END_TEST
 
 /* redlockd's clock is further on than this machine's shows: this machine's stood still. */
-START_TEST(our_own_host_stood_still)
+T(our_own_host_stood_still)
 {
     (void)run(listen_tcp(), obeys);
     greet(0, 0);
@@ -165,10 +162,9 @@ START_TEST(our_own_host_stood_still)
     is_ended();
     ck_assert_str_eq(output(&c), "asked\n");
 }
-END_TEST
 
 /* A deadline that is told anew, a little earlier, is no clock's fault. */
-START_TEST(told_a_little_earlier)
+T(told_a_little_earlier)
 {
     char renewal[LINE];
 
@@ -180,10 +176,9 @@ START_TEST(told_a_little_earlier)
     is_ended();
     ck_assert_ptr_null(strstr(errors(&c), "stood still"));
 }
-END_TEST
 
 /* While redlock itself is stopped, its guard acts on the earlier deadline. */
-START_TEST(the_guard_knows_it_too)
+T(the_guard_knows_it_too)
 {
     pid_t pid = run(listen_tcp(), stays);
     greet(0, 0);
@@ -195,23 +190,4 @@ START_TEST(the_guard_knows_it_too)
     kill(c.pid, SIGCONT);
     ck_assert_int_eq(command_code(&c), 124);
     close(fd);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *suite = suite_create("redlock_clock");
-
-    ADD(suite, the_timer_is_set_anew);
-    ADD(suite, in_its_grace_already);
-    ADD(suite, over_already);
-    ADD(suite, our_own_host_stood_still);
-    ADD(suite, told_a_little_earlier);
-    ADD(suite, the_guard_knows_it_too);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

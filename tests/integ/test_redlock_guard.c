@@ -87,34 +87,31 @@ static void is_killed_and_leaves_nobody(const char *const argv[], unsigned times
 /* ---- redlock is killed ---- */
 
 /* timeout(1) makes a process group of its own. MANY=100 in the environment repeats the test so often. */
-START_TEST(killed_with_timeout_in_its_script)
+T(killed_with_timeout_in_its_script)
 {
     const char *many = getenv("MANY");
     begin(PATIENT);
     KILLED(many ? (unsigned)atoi(many) : 10, "job", "--", "sh", "-c",
            "timeout 600 sh -c 'echo $$ >$F; exec sleep 600'; true");
 }
-END_TEST
 
-START_TEST(killed_with_job_control_in_its_script)
+T(killed_with_job_control_in_its_script)
 {
     begin(PATIENT);
     KILLED(5, "job", "--", "bash", "-c", "set -m; (echo $BASHPID >$F; exec sleep 600) & wait");
     KILLED(5, "job", "--", "bash", "-c",
            "set -m; (sleep 600 | (echo $BASHPID >$F; exec sleep 600)) & exec sleep 600");
 }
-END_TEST
 
 /* A daemon may stay behind a command that has ended by itself, but not behind a killed one. */
-START_TEST(killed_with_another_session)
+T(killed_with_another_session)
 {
     begin(PATIENT);
     KILLED(5, "job", "--", "sh", "-c", "setsid -w sh -c 'echo $$ >$F; exec sleep 600'; true");
     KILLED(5, "job", "--", "sh", "-c", "setsid -f sh -c 'echo $$ >$F; exec sleep 600'; exec sleep 600");
 }
-END_TEST
 
-START_TEST(killed_while_everything_is_stopped)
+T(killed_while_everything_is_stopped)
 {
     begin(PATIENT);
     pid_t pid = START_JOB("job", "--", "sh", "-c", "timeout 600 sh -c 'echo $$ >$F; exec sleep 600'; true");
@@ -124,10 +121,9 @@ START_TEST(killed_while_everything_is_stopped)
     ck_assert_int_eq(command_code(&c), -SIGKILL);
     ck_assert(next_is_alone("job"));
 }
-END_TEST
 
 /* The command holds two locks, one inside the other. */
-START_TEST(killed_with_another_run_inside)
+T(killed_with_another_run_inside)
 {
     begin(PATIENT);
     const char *script =
@@ -142,7 +138,6 @@ START_TEST(killed_with_another_run_inside)
                       errors(&next));
     }
 }
-END_TEST
 
 /* While the guard stands still, no process is killed, and the lock has to stay. The guard's number is
  * that of the command's parent; redlock would wake the guard at once, so redlock has to be stopped first. */
@@ -164,7 +159,7 @@ static void lock_outlives_redlock(const char *address)
     ck_assert(!is_alive(guard));
 }
 
-START_TEST(the_lock_outlives_redlock)
+T(the_lock_outlives_redlock)
 {
     char tcp[64];
     begin(PATIENT);
@@ -172,7 +167,6 @@ START_TEST(the_lock_outlives_redlock)
     lock_outlives_redlock(getenv("REDLOCK_ADDRESS"));
     lock_outlives_redlock(tcp);
 }
-END_TEST
 
 static bool is_resumed(const char *token)
 {
@@ -183,7 +177,7 @@ static bool is_resumed(const char *token)
 }
 
 /* The lock is bound to another connection then. */
-START_TEST(killed_after_redlockd_was_restarted)
+T(killed_after_redlockd_was_restarted)
 {
     begin("node_timeout: 2s\nmin_ttl: 4s\n");
     const char *script = "echo $REDLOCK_TOKEN >$F.t; echo $PPID >$S; "
@@ -209,12 +203,11 @@ START_TEST(killed_after_redlockd_was_restarted)
     kill(guard, SIGCONT);
     ck_assert(next_is_alone("job"));
 }
-END_TEST
 
 /* ---- redlock stands still ---- */
 
 /* timeout(1) moves its command to another process group, which the guard must end, too. */
-START_TEST(stopped_beyond_the_deadline)
+T(stopped_beyond_the_deadline)
 {
     begin("");
     pid_t pid = START_JOB("-t", "3s", "job", "--", "sh", "-c",
@@ -224,11 +217,10 @@ START_TEST(stopped_beyond_the_deadline)
     kill(c.pid, SIGCONT);
     ck_assert_int_eq(command_code(&c), 124);
 }
-END_TEST
 
 /* ---- the lock is lost ---- */
 
-START_TEST(another_session_ends_when_it_is_lost)
+T(another_session_ends_when_it_is_lost)
 {
     begin(PATIENT);
     const char *script = "echo $REDLOCK_TOKEN >$S; "
@@ -239,11 +231,10 @@ START_TEST(another_session_ends_when_it_is_lost)
     ck_assert_int_eq(command_code(&c), 124);
     ck_assert(!is_alive(pid));
 }
-END_TEST
 
 /* ---- the guard ---- */
 
-START_TEST(its_guard_is_killed)
+T(its_guard_is_killed)
 {
     begin(PATIENT);
     const char *script = "echo $PPID >$S; trap '' TERM; "
@@ -257,9 +248,8 @@ START_TEST(its_guard_is_killed)
     ck_assert_ptr_nonnull(strstr(errors(&c), "the guard process of this command was killed"));
     ck_assert(cluster_gave_back(&masters, "job")); /* long before its TTL */
 }
-END_TEST
 
-START_TEST(its_guard_is_hard_of_hearing)
+T(its_guard_is_hard_of_hearing)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGTSTP, SIGSTOP};
     begin(PATIENT);
@@ -274,11 +264,10 @@ START_TEST(its_guard_is_hard_of_hearing)
         ck_assert_str_eq(errors(&c), "");
     }
 }
-END_TEST
 
 /* A process that ends before the command leaves no zombie: an orphan of the command, and a child that redlock
  * had before. */
-START_TEST(no_zombies)
+T(no_zombies)
 {
     begin(PATIENT);
     const char *script = "sh -c 'echo $$ >$S' & exec $R run job -- "
@@ -288,23 +277,4 @@ START_TEST(no_zombies)
     eventually(process_state(orphan) == '-' && process_state(before) == '-');
     kill(c.pid, SIGTERM);
     ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock run, and its guard");
-    ADD(suite, killed_with_timeout_in_its_script);
-    ADD(suite, killed_with_job_control_in_its_script);
-    ADD(suite, killed_with_another_session);
-    ADD(suite, killed_while_everything_is_stopped);
-    ADD(suite, killed_with_another_run_inside);
-    ADD(suite, the_lock_outlives_redlock);
-    ADD(suite, killed_after_redlockd_was_restarted);
-    ADD(suite, stopped_beyond_the_deadline);
-    ADD(suite, another_session_ends_when_it_is_lost);
-    ADD(suite, its_guard_is_killed);
-    ADD(suite, its_guard_is_hard_of_hearing);
-    ADD(suite, no_zombies);
-    return harness_main(suite);
 }

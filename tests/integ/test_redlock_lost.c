@@ -95,7 +95,7 @@ static void start_held(const char *const argv[])
 
 /* ---- the lock ends ---- */
 
-START_TEST(released_by_somebody_else)
+T(released_by_somebody_else)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "job", "--", "sh", "-c",
@@ -107,7 +107,6 @@ START_TEST(released_by_somebody_else)
     ck_assert(!is_alive(pid));
     ck_assert(!is_alive(grandchild));
 }
-END_TEST
 
 /* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, again and again: its last line tells
  * until when the command was alive. */
@@ -161,7 +160,7 @@ static bool is_gone_before_the_deadline(void)
     return in_time;
 }
 
-START_TEST(without_a_majority_it_is_gone_before_the_deadline)
+T(without_a_majority_it_is_gone_before_the_deadline)
 {
     begin("");
     int64_t lost = number(row_with(show(&a, "STATS"), "* lost="), "lost");
@@ -171,7 +170,6 @@ START_TEST(without_a_majority_it_is_gone_before_the_deadline)
     ck_assert_int_gt(number(row_with(show(&a, "STATS"), "* lost="), "lost"), lost);
     ck_assert_msg(daemon_logged(&redlockd, "event=lock_lost name=\"job\""), "%s", file_read(redlockd.log));
 }
-END_TEST
 
 static bool tidied_up_in_its_grace(void)
 {
@@ -186,13 +184,12 @@ static bool tidied_up_in_its_grace(void)
     return in_time;
 }
 
-START_TEST(it_has_its_grace)
+T(it_has_its_grace)
 {
     begin("");
     while (!tidied_up_in_its_grace())
         ;
 }
-END_TEST
 
 /* A lock that was not renewed ends 1 s before --max, and for another reason. */
 static bool is_renewed_until_max(void)
@@ -206,17 +203,16 @@ static bool is_renewed_until_max(void)
     return max;
 }
 
-START_TEST(max_is_an_end_too)
+T(max_is_an_end_too)
 {
     begin("");
     while (!is_renewed_until_max())
         ;
 }
-END_TEST
 
 /* ---- the daemon ends ---- */
 
-START_TEST(restarted_daemon_goes_on_with_the_lock)
+T(restarted_daemon_goes_on_with_the_lock)
 {
     begin("node_timeout: 2s\nmin_ttl: 4s\n");
     START(&c, redlock_binary(), "run", "-t", "8s", "job", "--", "sh", "-c",
@@ -238,9 +234,8 @@ START_TEST(restarted_daemon_goes_on_with_the_lock)
     ck_assert_str_eq(errors(&c), "");
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
-START_TEST(daemon_that_does_not_come_back)
+T(daemon_that_does_not_come_back)
 {
     begin("");
     START_HELD("-t", "2s", "job", "--", "bash", "-c", beats);
@@ -250,11 +245,10 @@ START_TEST(daemon_that_does_not_come_back)
     ck_assert_int_eq(command_code(&c), 124);
     ck_assert(!is_alive(pid));
 }
-END_TEST
 
 /* ---- redlock itself ends, or stands ---- */
 
-START_TEST(killed_itself)
+T(killed_itself)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "sleep 60 & echo $! >$S; echo $$ >$F; wait");
@@ -264,7 +258,6 @@ START_TEST(killed_itself)
     eventually(!is_alive(pid) && !is_alive(grandchild));
     eventually(cluster_is_free(&masters, "job")); /* long before its TTL */
 }
-END_TEST
 
 static bool dies_while_redlock_stands(void)
 {
@@ -281,17 +274,16 @@ static bool dies_while_redlock_stands(void)
 }
 
 /* A stopped process cannot look at the clock, so the guard does. */
-START_TEST(stopped_itself)
+T(stopped_itself)
 {
     begin("");
     while (!dies_while_redlock_stands())
         ;
 }
-END_TEST
 
 /* ---- what the command leaves behind ---- */
 
-START_TEST(orphans_end_with_it)
+T(orphans_end_with_it)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "-t", "10s", "--grace", "200ms", "job", "--", "sh", "-c",
@@ -303,11 +295,10 @@ START_TEST(orphans_end_with_it)
     ck_assert_ptr_nonnull(strstr(errors(&c), "left processes behind"));
     ck_assert(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
 /* The process has a group of its own, as a shell with job control makes them, and is an orphan all the
  * same. */
-START_TEST(orphans_of_another_group_end_with_it)
+T(orphans_of_another_group_end_with_it)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "-t", "10s", "--grace", "200ms", "job", "--", "bash", "-c",
@@ -316,10 +307,9 @@ START_TEST(orphans_of_another_group_end_with_it)
     ck_assert(!is_alive((pid_t)number_in(first)));
     ck_assert(!is_alive((pid_t)number_in(second)));
 }
-END_TEST
 
 /* A process that is no orphan yet also ends with a lost lock, whatever its group. */
-START_TEST(other_groups_end_when_it_is_lost)
+T(other_groups_end_when_it_is_lost)
 {
     begin(PATIENT);
     const char *script = "trap '' TERM; set -m; (trap '' TERM; sleep 60) & echo $! >$S; "
@@ -331,9 +321,8 @@ START_TEST(other_groups_end_when_it_is_lost)
     ck_assert(!is_alive(pid));
     ck_assert(!is_alive(other));
 }
-END_TEST
 
-START_TEST(what_ends_by_itself_is_not_disturbed)
+T(what_ends_by_itself_is_not_disturbed)
 {
     begin(PATIENT);
     ck_assert_int_eq(
@@ -343,7 +332,6 @@ START_TEST(what_ends_by_itself_is_not_disturbed)
     ck_assert_str_eq(output(&c), "got word\n");
     ck_assert_str_eq(errors(&c), "");
 }
-END_TEST
 
 /* The command stops redlock and itself, as if the machine stood still: in that time it could not have
  * ended. */
@@ -372,16 +360,15 @@ static bool ends_by_itself_behind_a_pause(void)
     return undisturbed;
 }
 
-START_TEST(a_pause_is_no_time_to_end_in)
+T(a_pause_is_no_time_to_end_in)
 {
     begin(PATIENT);
     for (unsigned tries = 0; !ends_by_itself_behind_a_pause(); tries++)
         ck_assert_uint_lt(tries, SCENES);
 }
-END_TEST
 
 /* As the manual says: a process that leaves the session wants to stay. */
-START_TEST(setsid_escapes)
+T(setsid_escapes)
 {
     begin(PATIENT);
     ck_assert_int_eq(
@@ -392,25 +379,4 @@ START_TEST(setsid_escapes)
     ck_assert(is_alive(pid));
     ck_assert(cluster_gave_back(&masters, "job"));
     kill(pid, SIGKILL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock run, and loss");
-    ADD(suite, released_by_somebody_else);
-    ADD(suite, without_a_majority_it_is_gone_before_the_deadline);
-    ADD(suite, it_has_its_grace);
-    ADD(suite, max_is_an_end_too);
-    ADD(suite, restarted_daemon_goes_on_with_the_lock);
-    ADD(suite, daemon_that_does_not_come_back);
-    ADD(suite, killed_itself);
-    ADD(suite, stopped_itself);
-    ADD(suite, orphans_end_with_it);
-    ADD(suite, orphans_of_another_group_end_with_it);
-    ADD(suite, other_groups_end_when_it_is_lost);
-    ADD(suite, what_ends_by_itself_is_not_disturbed);
-    ADD(suite, a_pause_is_no_time_to_end_in);
-    ADD(suite, setsid_escapes);
-    return harness_main(suite);
 }

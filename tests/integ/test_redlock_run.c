@@ -33,7 +33,7 @@ static const char *variable(const char *text, const char *key)
     return keep(strndup(value, strcspn(value, "\n")));
 }
 
-START_TEST(the_command_has_the_lock_and_knows_it)
+T(the_command_has_the_lock_and_knows_it)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "-t", "50s", "--note", "why", "job", "--", "sh", "-c",
@@ -57,9 +57,8 @@ START_TEST(the_command_has_the_lock_and_knows_it)
     ck_assert(cluster_gave_back(&masters, "job"));
     ck_assert_str_eq(errors(&c), "");
 }
-END_TEST
 
-START_TEST(arguments_come_as_they_are)
+T(arguments_come_as_they_are)
 {
     begin(PATIENT);
     ck_assert_int_eq(
@@ -68,9 +67,8 @@ START_TEST(arguments_come_as_they_are)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "printf", "<%s>", "-n"), 0); /* without "--" */
     ck_assert_str_eq(output(&c), "<-n>");
 }
-END_TEST
 
-START_TEST(what_cannot_be_executed)
+T(what_cannot_be_executed)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/nonexistent/command"), 127);
@@ -78,10 +76,9 @@ START_TEST(what_cannot_be_executed)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/"), 126);
     ck_assert(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
 /* As flock(1) has them: -c, and --timeout for --wait. */
-START_TEST(a_line_for_the_shell)
+T(a_line_for_the_shell)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "echo hi; exit 3"), 127);
@@ -100,9 +97,8 @@ START_TEST(a_line_for_the_shell)
     ck_assert_int_ge(now_ms() - begun_ms, 1000);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "0", "taken", "true"), 120);
 }
-END_TEST
 
-START_TEST(the_name_that_others_see)
+T(the_name_that_others_see)
 {
     begin(PATIENT);
     START(&c, redlock_binary(), "run", "--client", "batch-7", "job", "-c", "echo >$F; exec sleep 60");
@@ -113,10 +109,9 @@ START_TEST(the_name_that_others_see)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--client", "a b", "job", "true"), 125);
     ck_assert_ptr_nonnull(strstr(errors(&c), "--client a b: "));
 }
-END_TEST
 
 /* Another redlockd, or this one when it is back, may have the lock: that is not wrong usage. */
-START_TEST(a_daemon_that_shuts_down)
+T(a_daemon_that_shuts_down)
 {
     begin("drain_timeout: 60s\n" PATIENT);
     lock(&a, "held ttl=60s");
@@ -129,9 +124,8 @@ START_TEST(a_daemon_that_shuts_down)
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(signals_and_their_codes)
+T(signals_and_their_codes)
 {
     static const struct {
         int signal;
@@ -159,10 +153,9 @@ START_TEST(signals_and_their_codes)
     ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
     ck_assert(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
 /* nohup(1), and a shell's "&" without job control. */
-START_TEST(what_was_ignored_stays_ignored)
+T(what_was_ignored_stays_ignored)
 {
     begin(PATIENT);
     lock(&a, "job ttl=20s");
@@ -177,9 +170,8 @@ START_TEST(what_was_ignored_stays_ignored)
     unlink(path);
     ck_assert_int_eq(command_code(&c), 3);
 }
-END_TEST
 
-START_TEST(refusals)
+T(refusals)
 {
     begin(PATIENT);
     lock(&a, "taken ttl=20s");
@@ -201,11 +193,10 @@ START_TEST(refusals)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "free", "--", "touch", path), 122);
     ck_assert_int_ne(access(path, F_OK), 0); /* the command never ran */
 }
-END_TEST
 
 /* redlock is held up between the grant and its look at the lock. --grace may be half of what the lock was
  * valid for at the grant, not only half of what is left then. */
-START_TEST(a_grant_that_is_seen_late)
+T(a_grant_that_is_seen_late)
 {
     begin(PATIENT);
     lock(&a, "job");
@@ -218,9 +209,8 @@ START_TEST(a_grant_that_is_seen_late)
     kill(c.pid, SIGCONT);
     ck_assert_msg(command_code(&c) == 0, "%s", errors(&c));
 }
-END_TEST
 
-START_TEST(wrong_usage)
+T(wrong_usage)
 {
     begin(PATIENT);
     static const char *const wrong[][6] = {
@@ -276,10 +266,9 @@ START_TEST(wrong_usage)
         ck_assert_ptr_nonnull(strstr(output(&c), "usage: redlock "));
     }
 }
-END_TEST
 
 /* The folder is an independent witness: mkdir(2) fails where it already exists. */
-START_TEST(one_after_the_other)
+T(one_after_the_other)
 {
     enum { MANY = 10 };
     static struct command all[MANY];
@@ -295,9 +284,8 @@ START_TEST(one_after_the_other)
             ck_assert_int_ne(fences[i], fences[j]);
     }
 }
-END_TEST
 
-START_TEST(interrupted_while_it_waits)
+T(interrupted_while_it_waits)
 {
     begin(PATIENT);
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -314,9 +302,8 @@ START_TEST(interrupted_while_it_waits)
     ask(&a, "+UNLOCKED *", "UNLOCK job");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 0);
 }
-END_TEST
 
-START_TEST(nothing_of_ours_is_inherited)
+T(nothing_of_ours_is_inherited)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "exec ls /proc/self/fd"), 0);
@@ -331,36 +318,13 @@ START_TEST(nothing_of_ours_is_inherited)
     ck_assert_int_eq(RUN(&c, "sh", "-c", "$R run job -- echo hello | cat"), 0);
     ck_assert_str_eq(output(&c), "hello\n");
 }
-END_TEST
 
 /* `exec redlock run` in a script whose own children are older, and not the command's. */
-START_TEST(children_from_before_are_left_alone)
+T(children_from_before_are_left_alone)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, "sh", "-c", "sleep 60 & echo $! >$F; exec $R run job -- true"), 0);
     pid_t pid = (pid_t)number_in(path);
     ck_assert(is_alive(pid));
     kill(pid, SIGKILL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock run");
-    ADD(suite, the_command_has_the_lock_and_knows_it);
-    ADD(suite, arguments_come_as_they_are);
-    ADD(suite, what_cannot_be_executed);
-    ADD(suite, a_line_for_the_shell);
-    ADD(suite, the_name_that_others_see);
-    ADD(suite, a_daemon_that_shuts_down);
-    ADD(suite, signals_and_their_codes);
-    ADD(suite, what_was_ignored_stays_ignored);
-    ADD(suite, refusals);
-    ADD(suite, a_grant_that_is_seen_late);
-    ADD(suite, wrong_usage);
-    ADD(suite, one_after_the_other);
-    ADD(suite, interrupted_while_it_waits);
-    ADD(suite, nothing_of_ours_is_inherited);
-    ADD(suite, children_from_before_are_left_alone);
-    return harness_main(suite);
 }

@@ -29,7 +29,7 @@ static int script(const char *text)
     return code;
 }
 
-START_TEST(a_lease_from_begin_to_end)
+T(a_lease_from_begin_to_end)
 {
     begin(PATIENT);
     int code = script("eval \"$($R lock --lease --ttl 20s --note why job)\"\n"
@@ -51,9 +51,8 @@ START_TEST(a_lease_from_begin_to_end)
     ck_assert_ptr_nonnull(strstr(output(&c), "code 124\n"));
     ck_assert(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
-START_TEST(any_name_is_one_word)
+T(any_name_is_one_word)
 {
     static const char name[] = "a'$(echo>oops)`x`;*&|\\'b";
     begin(PATIENT);
@@ -61,9 +60,8 @@ START_TEST(any_name_is_one_word)
     ck_assert_int_eq(
         script("eval \"$($R lock --lease \"$NAME\")\"; [ \"$REDLOCK_NAME\" = \"$NAME\" ]; $R unlock"), 0);
 }
-END_TEST
 
-START_TEST(two_leases_by_name_and_token)
+T(two_leases_by_name_and_token)
 {
     begin(PATIENT);
     int code = script("eval \"$($R lock --lease one)\"; t1=$REDLOCK_TOKEN; f1=$REDLOCK_FENCE\n"
@@ -73,9 +71,8 @@ START_TEST(two_leases_by_name_and_token)
                       "eval \"$($R lock -n --lease one)\"; [ $REDLOCK_FENCE -gt $f1 ]\n");
     ck_assert_msg(code == 0, "%s", errors(&c));
 }
-END_TEST
 
-START_TEST(lock_has_the_codes_of_run)
+T(lock_has_the_codes_of_run)
 {
     begin(PATIENT);
     lock(&a, "job ttl=20s");
@@ -99,7 +96,6 @@ START_TEST(lock_has_the_codes_of_run)
     ask(&a, "+UNLOCKED *", "UNLOCK job");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-n", "job"), 0);
 }
-END_TEST
 
 /* Runs the script of the manual; `before` prepares its shell. */
 static int manual_script(const char *before)
@@ -113,7 +109,7 @@ static int manual_script(const char *before)
     return RUN(&c, "sh", "-c", whole);
 }
 
-START_TEST(without_redlock_the_job_does_not_run)
+T(without_redlock_the_job_does_not_run)
 {
     begin(PATIENT);
     ck_assert_int_eq(manual_script("redlock() { $R \"$@\"; }"), 0);
@@ -126,19 +122,17 @@ START_TEST(without_redlock_the_job_does_not_run)
     ck_assert_int_eq(manual_script("redlock() { $R \"$@\" -nq; }"), 120);
     ck_assert_str_eq(output(&c), "");
 }
-END_TEST
 
 /* No client will ever know this token: the lock must not block the name for its TTL. */
-START_TEST(what_cannot_be_printed_is_given_back)
+T(what_cannot_be_printed_is_given_back)
 {
     begin(PATIENT);
     ck_assert_int_eq(script("$R lock --lease -t 50s job >/dev/full || exit $?"), 125);
     ck_assert_ptr_nonnull(strstr(errors(&c), "cannot write"));
     ck_assert(cluster_gave_back(&masters, "job"));
 }
-END_TEST
 
-START_TEST(through_another_daemon)
+T(through_another_daemon)
 {
     begin(PATIENT);
     daemon_start(&other, &masters, PATIENT);
@@ -155,9 +149,8 @@ START_TEST(through_another_daemon)
     ck_assert_int_eq(script("$R run -a $OTHER job -- sh -c '[ $REDLOCK_ADDRESS = $OTHER ] && $R check -q'"),
                      0);
 }
-END_TEST
 
-START_TEST(no_quorum_and_nobody)
+T(no_quorum_and_nobody)
 {
     begin(PATIENT);
     ck_assert_int_eq(script("eval \"$($R lock --lease -t 50s job)\"; echo $REDLOCK_TOKEN"), 0);
@@ -174,7 +167,6 @@ START_TEST(no_quorum_and_nobody)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 123);
     free(token);
 }
-END_TEST
 
 /* ---- completion ---- */
 
@@ -193,7 +185,7 @@ static const char *completion(const char *words)
     return output(&c);
 }
 
-START_TEST(bash_completes)
+T(bash_completes)
 {
     begin(PATIENT);
     ck_assert_str_eq(completion("''"), "run\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser"
@@ -211,12 +203,11 @@ START_TEST(bash_completes)
     ck_assert_ptr_nonnull(strstr(names, "nightly\n"));
     ck_assert_ptr_nonnull(strstr(names, "night\\$\\(touch\\$"));
 }
-END_TEST
 
 /* ---- the manual ---- */
 
 /* Every option in --help is in the manual and in the completion. */
-START_TEST(help_manual_and_completion_agree)
+T(help_manual_and_completion_agree)
 {
     static const char *const subcommands[] = {"run",  "lock", "unlock", "extend", "check",
                                               "show", "who",  "break",  "top"};
@@ -237,11 +228,10 @@ START_TEST(help_manual_and_completion_agree)
         }
     }
 }
-END_TEST
 
 /* ---- show ---- */
 
-START_TEST(rows_in_a_pipe)
+T(rows_in_a_pipe)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 0);
@@ -260,10 +250,9 @@ START_TEST(rows_in_a_pipe)
         ck_assert_int_eq(RUN(&c, redlock_binary(), "show", topics[i]), 0);
     ck_assert_ptr_nonnull(strstr(output(&c), "\nproto=1\n"));
 }
-END_TEST
 
 /* "-1h00m", where rows say -3630000; and JSON has a number. */
-START_TEST(times_with_units)
+T(times_with_units)
 {
     cluster_start_skewed(&masters, 3, UNIX);
     masters.server[1].skew->wall_us = INT64_C(-3630000000);
@@ -275,10 +264,9 @@ START_TEST(times_with_units)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "nodes"), 0);
     ck_assert_msg(strstr(output(&c), "\"clock\":-363"), "%s", output(&c));
 }
-END_TEST
 
 /* A token need not stand in the arguments, where ps(1) shows it. */
-START_TEST(a_token_from_standard_input)
+T(a_token_from_standard_input)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "job hold=lease");
@@ -290,9 +278,8 @@ START_TEST(a_token_from_standard_input)
     ck_assert_ptr_nonnull(strstr(errors(&c), "TOKEN is -, but standard input has no line with one"));
     lock(&a, "job");
 }
-END_TEST
 
-START_TEST(json)
+T(json)
 {
     begin(PATIENT);
     struct grant grant = lock(&a, "17 ttl=20s note=it's");
@@ -313,25 +300,4 @@ START_TEST(json)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "config"), 0);
     ck_assert_ptr_nonnull(strstr(output(&c), "\"nodes\":[\"unix:"));
     ck_assert_ptr_nonnull(strstr(output(&c), "\"key_prefix\":\"redlock:\""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock in scripts");
-    ADD(suite, a_lease_from_begin_to_end);
-    ADD(suite, any_name_is_one_word);
-    ADD(suite, two_leases_by_name_and_token);
-    ADD(suite, lock_has_the_codes_of_run);
-    ADD(suite, without_redlock_the_job_does_not_run);
-    ADD(suite, what_cannot_be_printed_is_given_back);
-    ADD(suite, through_another_daemon);
-    ADD(suite, no_quorum_and_nobody);
-    ADD(suite, bash_completes);
-    ADD(suite, help_manual_and_completion_agree);
-    ADD(suite, rows_in_a_pipe);
-    ADD(suite, times_with_units);
-    ADD(suite, a_token_from_standard_input);
-    ADD(suite, json);
-    return harness_main(suite);
 }

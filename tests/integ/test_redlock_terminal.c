@@ -92,7 +92,7 @@ static bool is_held(const char *name)
 
 /* ---- run ---- */
 
-START_TEST(the_command_has_the_terminal)
+T(the_command_has_the_terminal)
 {
     begin_shell();
     type_line("$R run job -- sh -c 'echo ask${X}; read word; echo \"<$word>\"; exit 6'");
@@ -116,9 +116,8 @@ START_TEST(the_command_has_the_terminal)
     type_line("once more");
     pty_await(&pty, "(once more)");
 }
-END_TEST
 
-START_TEST(interrupted_by_the_terminal)
+T(interrupted_by_the_terminal)
 {
     begin_shell();
     type_line("$R run job -- sh -c 'echo ask${X}; exec sleep 60'");
@@ -132,10 +131,9 @@ START_TEST(interrupted_by_the_terminal)
     pty_type(&pty, "\003");
     await_code("8");
 }
-END_TEST
 
 /* The shell would have got the ^C too, had redlock not taken the terminal from it. */
-START_TEST(interrupt_ends_the_script_around_it)
+T(interrupt_ends_the_script_around_it)
 {
     begin_shell();
     type_line("sh -c '$R run job -- sh -c \"echo ask${X}; exec sleep 60\"; echo went on$?'");
@@ -145,9 +143,8 @@ START_TEST(interrupt_ends_the_script_around_it)
     ck_assert_ptr_null(strstr(pty.text, "went on130"));
     eventually(!is_held("job"));
 }
-END_TEST
 
-START_TEST(interrupted_while_it_waits)
+T(interrupted_while_it_waits)
 {
     begin_shell();
     lock(&a, "job ttl=30s");
@@ -157,9 +154,8 @@ START_TEST(interrupted_while_it_waits)
     await_code("130");
     eventually(row_with(show(&a, "WAITERS"), "name=job") == NULL);
 }
-END_TEST
 
-START_TEST(stopped_and_continued)
+T(stopped_and_continued)
 {
     begin_shell_with("");
     type_line("$R run -t 3500ms --grace 300ms job -- sh -c 'echo $$ >$F; echo ask${X}; read word; echo "
@@ -180,10 +176,9 @@ START_TEST(stopped_and_continued)
     pty_await(&pty, "<hello>");
     await_code("6");
 }
-END_TEST
 
 /* While the command was stopped, the lock was lost: the command must not take one more step. */
-START_TEST(lost_while_it_was_stopped)
+T(lost_while_it_was_stopped)
 {
     begin_shell();
     type_line(
@@ -200,7 +195,6 @@ START_TEST(lost_while_it_was_stopped)
     await_code("124");
     ck_assert_uint_eq(strlen(keep(file_read(path))), steps);
 }
-END_TEST
 
 static bool jobs_say(const char *word)
 {
@@ -210,7 +204,7 @@ static bool jobs_say(const char *word)
     return memmem(pty.text + from, pty.seen - from, word, strlen(word)) != NULL;
 }
 
-START_TEST(in_the_background)
+T(in_the_background)
 {
     begin_shell();
     type_line("$R run job -- sh -c 'echo $$ >$F; read word; echo \"<$word>\"; exit 6' &");
@@ -226,9 +220,8 @@ START_TEST(in_the_background)
     pty_await(&pty, "<hello>");
     await_code("6");
 }
-END_TEST
 
-START_TEST(background_goes_on_after_bg)
+T(background_goes_on_after_bg)
 {
     begin_shell();
     type_line("$R run job -- sh -c 'echo $$ >$F; echo ask${X}; read word <$P; exit 6'");
@@ -244,11 +237,10 @@ START_TEST(background_goes_on_after_bg)
     type_line("wait %1; echo over=$?=");
     pty_await(&pty, "over=6=");
 }
-END_TEST
 
 /* Another process of the pipeline reads the terminal: the command, which does not read, must not take it
  * away. */
-START_TEST(in_a_pipeline)
+T(in_a_pipeline)
 {
     begin_shell();
     type_line("$R run job -- echo from${X} | (read x; echo \"$x\"; read word </dev/tty; echo \"<$word>\")");
@@ -263,9 +255,8 @@ START_TEST(in_a_pipeline)
     pty_await(&pty, "ready> ");
     eventually(!is_held("job"));
 }
-END_TEST
 
-START_TEST(a_shell_under_a_lock)
+T(a_shell_under_a_lock)
 {
     begin_shell();
     setenv("PS1", "", 1);
@@ -288,11 +279,10 @@ START_TEST(a_shell_under_a_lock)
     await_code("3");
     eventually(!is_held("job"));
 }
-END_TEST
 
 /* ---- show ---- */
 
-START_TEST(tables_on_a_terminal)
+T(tables_on_a_terminal)
 {
     begin();
     lock(&a, "first ttl=50s note=why");
@@ -317,11 +307,10 @@ START_TEST(tables_on_a_terminal)
     ck_assert_int_eq(pty_code(&pty), 0);
     ck_assert_str_eq(pty.text, "no waiters here: each redlockd shows only its own\r\n");
 }
-END_TEST
 
 /* ---- top ---- */
 
-START_TEST(top_stops_and_goes_on)
+T(top_stops_and_goes_on)
 {
     begin_shell();
     lock(&a, "watched ttl=20s");
@@ -337,23 +326,4 @@ START_TEST(top_stops_and_goes_on)
     pty_type(&pty, "q");
     pty_await(&pty, "\033[?1049l");
     await_code("0");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock in a terminal");
-    ADD(suite, the_command_has_the_terminal);
-    ADD(suite, interrupted_by_the_terminal);
-    ADD(suite, interrupt_ends_the_script_around_it);
-    ADD(suite, interrupted_while_it_waits);
-    ADD(suite, stopped_and_continued);
-    ADD(suite, lost_while_it_was_stopped);
-    ADD(suite, in_the_background);
-    ADD(suite, background_goes_on_after_bg);
-    ADD(suite, in_a_pipeline);
-    ADD(suite, a_shell_under_a_lock);
-    ADD(suite, tables_on_a_terminal);
-    ADD(suite, top_stops_and_goes_on);
-    return harness_main(suite);
 }

@@ -52,7 +52,7 @@ static void ends_clean(void)
     ck_assert_uint_eq(now.c_iflag, before.c_iflag);
 }
 
-START_TEST(top_shows_what_is)
+T(top_shows_what_is)
 {
     begin();
     start_top();
@@ -67,9 +67,8 @@ START_TEST(top_shows_what_is)
     ck_assert_int_eq(pty_code(&pty), 0);
     ends_clean();
 }
-END_TEST
 
-START_TEST(top_leaves_the_terminal_clean)
+T(top_leaves_the_terminal_clean)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     begin();
@@ -84,7 +83,6 @@ START_TEST(top_leaves_the_terminal_clean)
         ask(&a, "+UNLOCKED *", "UNLOCK watched");
     }
 }
-END_TEST
 
 /* Whether the last whole picture has no more lines than that, and no longer ones. */
 static bool fits(size_t columns, size_t lines)
@@ -109,7 +107,7 @@ static bool fits(size_t columns, size_t lines)
     return count <= lines;
 }
 
-START_TEST(top_follows_the_size)
+T(top_follows_the_size)
 {
     begin();
     start_top();
@@ -122,18 +120,16 @@ START_TEST(top_follows_the_size)
     ck_assert_int_eq(pty_code(&pty), 0);
     ends_clean();
 }
-END_TEST
 
 /* timeout(1) runs its command in the background of the terminal. */
-START_TEST(top_ends_by_a_signal_in_the_background)
+T(top_ends_by_a_signal_in_the_background)
 {
     begin();
     pty_start(&pty, (const char *const[]){"timeout", "1", redlock_binary(), "top", NULL}, 80, 24);
     ck_assert_int_eq(pty_code(&pty), 124);
 }
-END_TEST
 
-START_TEST(top_outlives_the_daemon)
+T(top_outlives_the_daemon)
 {
     begin();
     start_top();
@@ -155,16 +151,4 @@ START_TEST(top_outlives_the_daemon)
     pty_start(&pty, (const char *const[]){redlock_binary(), "top", NULL}, 80, 24);
     ck_assert_int_eq(pty_code(&pty), 123);
     ck_assert_ptr_null(strstr(pty.text, "\033"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock top");
-    ADD(suite, top_shows_what_is);
-    ADD(suite, top_leaves_the_terminal_clean);
-    ADD(suite, top_follows_the_size);
-    ADD(suite, top_outlives_the_daemon);
-    ADD(suite, top_ends_by_a_signal_in_the_background);
-    return harness_main(suite);
 }

@@ -29,7 +29,7 @@ static void begin(const char *settings)
 static const char too_few[] =
     "redlock: job: waiting: too few masters may vote: 3 of 3 are in quarantine for ";
 
-START_TEST(too_few_masters_may_vote)
+T(too_few_masters_may_vote)
 {
     begin(fresh);
     START(&c, redlock_binary(), "run", "-v", "job", "--", "true");
@@ -47,10 +47,9 @@ START_TEST(too_few_masters_may_vote)
                           errors(&c), 0) == 0,
                   "%s", errors(&c));
 }
-END_TEST
 
 /* A job that is started while redlockd is upgraded runs all the same. */
-START_TEST(no_redlockd_yet)
+T(no_redlockd_yet)
 {
     begin(PATIENT);
     client_close(&a);
@@ -74,9 +73,8 @@ START_TEST(no_redlockd_yet)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 123);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "true"), 123); /* no time was given */
 }
-END_TEST
 
-START_TEST(another_has_it)
+T(another_has_it)
 {
     static const char word[] = "redlock: job: waiting: another has it";
     begin(PATIENT);
@@ -90,9 +88,8 @@ START_TEST(another_has_it)
     ck_assert_int_eq(pty_code(&pty), 6);
     ck_assert_int_eq(command_code(&c), 0);
 }
-END_TEST
 
-START_TEST(the_daemon_is_gone)
+T(the_daemon_is_gone)
 {
     begin(PATIENT);
     lock(&a, "job ttl=50s");
@@ -104,10 +101,9 @@ START_TEST(the_daemon_is_gone)
     kill(c.pid, SIGTERM);
     ck_assert_int_eq(command_code(&c), -SIGTERM);
 }
-END_TEST
 
 /* In a script, and with -q, no word is said of a wait. The refusal is the same in both. */
-START_TEST(nobody_wants_to_know)
+T(nobody_wants_to_know)
 {
     begin(PATIENT);
     lock(&a, "job ttl=50s");
@@ -125,16 +121,4 @@ START_TEST(nobody_wants_to_know)
     ck_assert_ptr_nonnull(said);
     ck_assert_ptr_null(strstr(said + 1, "waiting:"));
     ck_assert_ptr_nonnull(strstr(errors(&c), "job: another has it, and the wait is over"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("redlock waits");
-    ADD(suite, too_few_masters_may_vote);
-    ADD(suite, no_redlockd_yet);
-    ADD(suite, another_has_it);
-    ADD(suite, the_daemon_is_gone);
-    ADD(suite, nobody_wants_to_know);
-    return harness_main(suite);
 }

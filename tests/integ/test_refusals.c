@@ -80,7 +80,7 @@ static const struct fault {
     {"NOPERM", set_noperm, end_noperm},
 };
 
-START_TEST(master_that_refuses_has_no_vote)
+T(master_that_refuses_has_no_vote)
 {
     begin(3, PATIENT);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
@@ -105,7 +105,6 @@ START_TEST(master_that_refuses_has_no_vote)
         ask(&a, "+UNLOCKED *", "UNLOCK minority%s", fault->error);
     }
 }
-END_TEST
 
 static bool full_masters_serve_its_holder(int ttl_ms)
 {
@@ -137,14 +136,13 @@ static bool full_masters_serve_its_holder(int ttl_ms)
     return *kv(answer, "confirmed") >= '2'; /* two of three, in time */
 }
 
-START_TEST(full_masters_renew_and_release)
+T(full_masters_renew_and_release)
 {
     begin(3, "");
     play(full_masters_serve_its_holder, 600);
 }
-END_TEST
 
-START_TEST(key_of_another_type_under_the_name)
+T(key_of_another_type_under_the_name)
 {
     begin(3, PATIENT);
     redis(&masters.server[0], "RPUSH redlock:list x");
@@ -159,9 +157,8 @@ START_TEST(key_of_another_type_under_the_name)
     for (unsigned i = 0; i < 3; i++)
         ck_assert_str_eq(node_state(&b, &masters.server[i]), "up");
 }
-END_TEST
 
-START_TEST(wrong_password)
+T(wrong_password)
 {
     char settings[512];
     cluster_start(&masters, 3, TCP);
@@ -179,9 +176,8 @@ START_TEST(wrong_password)
     eventually(daemon_logged(&redlockd, "WRONGPASS") || daemon_logged(&redlockd, "invalid"));
     ck_assert(!daemon_logged(&redlockd, "right@") && !daemon_logged(&redlockd, ":right"));
 }
-END_TEST
 
-START_TEST(password_asked_of_a_daemon_that_has_none)
+T(password_asked_of_a_daemon_that_has_none)
 {
     cluster_start(&masters, 3, UNIX);
     redis(&masters.server[0], "CONFIG SET requirepass unknown");
@@ -192,9 +188,8 @@ START_TEST(password_asked_of_a_daemon_that_has_none)
     ck_assert_str_ne(kv(row, "state"), "up");
     ck_assert_str_ne(kv(row, "why"), "");
 }
-END_TEST
 
-START_TEST(replicas_and_twins_are_not_used)
+T(replicas_and_twins_are_not_used)
 {
     cluster_start(&masters, 4, TCP);
     char port[8], settings[512];
@@ -219,9 +214,8 @@ START_TEST(replicas_and_twins_are_not_used)
     redis(&masters.server[3], "REPLICAOF NO ONE"); /* the master is asked again */
     eventually(strcmp(node_state(&a, &masters.server[3]), "up") == 0);
 }
-END_TEST
 
-START_TEST(master_that_may_evict_is_named)
+T(master_that_may_evict_is_named)
 {
     cluster_start(&masters, 3, UNIX);
     redis(&masters.server[1], "CONFIG SET maxmemory-policy allkeys-lru");
@@ -232,9 +226,8 @@ START_TEST(master_that_may_evict_is_named)
     eventually(daemon_logged(&redlockd, "maxmemory-policy"));
     ck_assert_uint_eq(rows_with(show(&a, "NODES"), " warn=evicts"), 1);
 }
-END_TEST
 
-START_TEST(master_that_is_busy)
+T(master_that_is_busy)
 {
     begin(3, PATIENT);
     redis(&masters.server[2], "CONFIG SET lua-time-limit 50");
@@ -244,9 +237,8 @@ START_TEST(master_that_is_busy)
     ck_assert_str_eq(redis(&masters.server[2], "SCRIPT KILL"), "OK");
     eventually(strcmp(node_state(&b, &masters.server[2]), "up") == 0);
 }
-END_TEST
 
-START_TEST(master_that_reads_its_data)
+T(master_that_reads_its_data)
 {
     begin(3, PATIENT);
     redis(&masters.server[0], "CONFIG SET rdbcompression no");
@@ -259,11 +251,10 @@ START_TEST(master_that_reads_its_data)
     lock(&a, "two wait=10s");
     eventually(strcmp(node_state(&b, &masters.server[0]), "up") == 0);
 }
-END_TEST
 
 /* Without one of these commands a master would grant locks that nobody could renew or give back, or could not be
  * probed. */
-START_TEST(master_that_lacks_a_command)
+T(master_that_lacks_a_command)
 {
     static const struct {
         const char *command, *why, *lacks;
@@ -295,10 +286,9 @@ START_TEST(master_that_lacks_a_command)
     eventually(masters_up(&b, &masters));
     eventually(cluster_answers(&masters, "", "KEYS redlock:,try:*") == 5);
 }
-END_TEST
 
 /* A fence near 2^53, of a stranger's or from a backup, on one master. */
-START_TEST(master_with_fences_that_no_clock_explains)
+T(master_with_fences_that_no_clock_explains)
 {
     cluster_start(&masters, 3, TCP);
     uint16_t port = http_daemon(&redlockd, &masters, PATIENT);
@@ -326,7 +316,6 @@ START_TEST(master_with_fences_that_no_clock_explains)
     lock(&a, "poisoned wait=10s");
     server_cont(&masters.server[0]);
 }
-END_TEST
 
 /* A server that gives every command the same answer. */
 static void babbler_start(struct server *server, const char *says, size_t len)
@@ -351,7 +340,7 @@ static void babbler_start(struct server *server, const char *says, size_t len)
     close(fd);
 }
 
-START_TEST(garbage_closes_only_that_connection)
+T(garbage_closes_only_that_connection)
 {
     static const char *const garbage[] = {"HTTP/1.1 400 Bad Request\r\n\r\n",
                                           "*2147483647\r\n",
@@ -384,28 +373,4 @@ START_TEST(garbage_closes_only_that_connection)
         for (unsigned j = 2; j < 5; j++) /* the next daemon has another set of masters */
             redis(&masters.server[j], "FLUSHALL");
     }
-}
-END_TEST
-
-static Suite *refusals(void)
-{
-    Suite *suite = suite_create("refusals");
-    ADD(suite, master_that_refuses_has_no_vote);
-    ADD(suite, full_masters_renew_and_release);
-    ADD(suite, key_of_another_type_under_the_name);
-    ADD(suite, wrong_password);
-    ADD(suite, password_asked_of_a_daemon_that_has_none);
-    ADD(suite, replicas_and_twins_are_not_used);
-    ADD(suite, master_that_may_evict_is_named);
-    ADD(suite, master_that_is_busy);
-    ADD(suite, master_that_reads_its_data);
-    ADD(suite, master_that_lacks_a_command);
-    ADD(suite, master_with_fences_that_no_clock_explains);
-    ADD(suite, garbage_closes_only_that_connection);
-    return suite;
-}
-
-int main(void)
-{
-    return harness_main(refusals());
 }

@@ -40,7 +40,7 @@ static void reload(const char *settings)
     hup();
 }
 
-START_TEST(what_may_change_does)
+T(what_may_change_does)
 {
     begin("node_timeout: 5s\nmin_ttl: 10s\n");
     struct grant held = lock(&a, "held");
@@ -59,9 +59,8 @@ START_TEST(what_may_change_does)
     ask(&a, "+UNLOCKED held *", "UNLOCK held");
     expect(&b, "#1 +LOCKED held *");
 }
-END_TEST
 
-START_TEST(what_cannot_is_named)
+T(what_cannot_is_named)
 {
     begin("node_timeout: 5s\nmin_ttl: 10s\n");
     reload("max_ttl: 2m\ndefault_ttl: 90s\nmax_locks: 5\nunix_mode: \"0600\"\nkey_prefix: 'app:'\n"
@@ -85,9 +84,8 @@ START_TEST(what_cannot_is_named)
     eventually(cluster_holds(&masters, "same", grant.token) == 3);
     ck_assert_ptr_nonnull(strstr(show(&a, "CONFIG"), "* max_ttl=1m\n"));
 }
-END_TEST
 
-START_TEST(bad_file_changes_nothing)
+T(bad_file_changes_nothing)
 {
     begin("");
     struct grant held = lock(&a, "held ttl=60s wait=10s");
@@ -118,9 +116,8 @@ START_TEST(bad_file_changes_nothing)
     reload("default_ttl: 5s\n");
     ck_assert_ptr_nonnull(strstr(show(&a, "CONFIG"), "* default_ttl=5s\n"));
 }
-END_TEST
 
-START_TEST(log_level)
+T(log_level)
 {
     begin("log_level: error\n");
     daemon_configure(&redlockd, &masters, "log_level: debug\n");
@@ -129,10 +126,9 @@ START_TEST(log_level)
     redis(&masters.server[0], "CLIENT KILL TYPE normal SKIPME yes");
     eventually(daemon_logged(&redlockd, "level=debug"));
 }
-END_TEST
 
 /* The password of the masters changes first; connections that are logged in stay so until they break. */
-START_TEST(password)
+T(password)
 {
     char secret[PATH + 16], settings[256];
     snprintf(secret, sizeof secret, "%s/secret", folder_new("secret"));
@@ -154,9 +150,8 @@ START_TEST(password)
     eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
     ck_assert(!daemon_logged(&redlockd, "\"first") && !daemon_logged(&redlockd, "second"));
 }
-END_TEST
 
-START_TEST(time_outs_of_clients_that_are_there)
+T(time_outs_of_clients_that_are_there)
 {
     begin("idle_line_timeout: 1h\n");
     client_write(&a, "LOCK ha", 7);
@@ -165,10 +160,9 @@ START_TEST(time_outs_of_clients_that_are_there)
     expect_closed(&a);
     ask(&b, "+PONG ready=1", "PING");
 }
-END_TEST
 
 /* A thousand locks come and go while the daemon gets as many signals as fit in. */
-START_TEST(in_the_middle_of_work)
+T(in_the_middle_of_work)
 {
     begin("");
     lock_steady(&b, "renewed", "60s", 600);
@@ -189,10 +183,9 @@ START_TEST(in_the_middle_of_work)
     ck_assert_uint_gt(logged("event=reload"), 0);
     ck_assert_uint_eq(logged("nothing was changed"), 0);
 }
-END_TEST
 
 /* The path of a Unix socket is gone: a reload makes it again, also for clients that connected before. */
-START_TEST(a_socket_whose_path_is_gone)
+T(a_socket_whose_path_is_gone)
 {
     struct client c;
     begin("");
@@ -206,10 +199,9 @@ START_TEST(a_socket_whose_path_is_gone)
     hup();
     ck_assert_uint_eq(logged("its path was gone"), 1);
 }
-END_TEST
 
 /* A browser or a probe at the wrong port: the log says so. */
-START_TEST(http_to_the_wrong_port)
+T(http_to_the_wrong_port)
 {
     struct client c;
     begin("");
@@ -218,25 +210,4 @@ START_TEST(http_to_the_wrong_port)
     expect_closed(&c);
     eventually(daemon_logged(&redlockd, "event=client_foreign"));
     ck_assert(daemon_logged(&redlockd, "why=\"it speaks HTTP to an address of listen"));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("reload");
-    ADD(all, what_may_change_does);
-    ADD(all, a_socket_whose_path_is_gone);
-    ADD(all, http_to_the_wrong_port);
-    ADD(all, what_cannot_is_named);
-    ADD(all, bad_file_changes_nothing);
-    ADD(all, log_level);
-    ADD(all, password);
-    ADD(all, time_outs_of_clients_that_are_there);
-    ADD(all, in_the_middle_of_work);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -37,7 +37,7 @@ static bool named_is(const char *state)
     return strcmp(kv(named(), "state"), state) == 0;
 }
 
-START_TEST(its_name_leads_to_an_empty_server_elsewhere)
+T(its_name_leads_to_an_empty_server_elsewhere)
 {
     char settings[512];
     if (!hosts_enter()) {
@@ -70,12 +70,4 @@ START_TEST(its_name_leads_to_an_empty_server_elsewhere)
     ask(&a, "+HELD held *", "CHECK held token=%s", held.token);
     server_kill(&masters.server[0]); /* the new master counts for others, too */
     lock(&b, "another");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("a master replaced");
-    ADD(suite, its_name_leads_to_an_empty_server_elsewhere);
-    return harness_main(suite);
 }

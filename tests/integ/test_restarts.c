@@ -4,7 +4,7 @@
 
 /* ---- flushed ---- */
 
-START_TEST(flush_is_seen_by_a_daemon_that_does_nothing)
+T(flush_is_seen_by_a_daemon_that_does_nothing)
 {
     guarded_begin(7, UNIX, guarded_long);
     redis(&masters.server[0], "FLUSHALL");
@@ -19,9 +19,8 @@ START_TEST(flush_is_seen_by_a_daemon_that_does_nothing)
     ck_assert_msg(strncmp(kv(refusal, "nodes"), "~~~!", 4) == 0, "%s", refusal);
     ck_assert_int_gt(number(refusal, "retry"), 0);
 }
-END_TEST
 
-START_TEST(flushed_minority_is_healed)
+T(flushed_minority_is_healed)
 {
     guarded_begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
@@ -35,11 +34,10 @@ START_TEST(flushed_minority_is_healed)
     await(&a, "+UNLOCKED held *");
     eventually(key_is_free("held"));
 }
-END_TEST
 
 /* ---- restarted ---- */
 
-START_TEST(restarted_minority_is_healed)
+T(restarted_minority_is_healed)
 {
     guarded_begin(3, TCP, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
@@ -52,9 +50,8 @@ START_TEST(restarted_minority_is_healed)
     is_held(&a, "held", held.token);
     ask(&b, "-* held*", "LOCK held");
 }
-END_TEST
 
-START_TEST(all_masters_restarted_empty_one_after_the_other)
+T(all_masters_restarted_empty_one_after_the_other)
 {
     static const char six_seconds[] = "restart_guard: on\nmax_ttl: 6s\ndefault_ttl: 6s\n";
     guarded_begin(5, TCP, six_seconds);
@@ -76,7 +73,6 @@ START_TEST(all_masters_restarted_empty_one_after_the_other)
     ck_assert_int_gt(next.fence, held.fence);
     ck_assert_str_ne(next.token, held.token);
 }
-END_TEST
 
 /* ---- many at once: renewals that are due together, and requests, are merged into scripts of many keys
  * ---- */
@@ -131,7 +127,7 @@ static bool all_are_held(unsigned servers)
     return true;
 }
 
-START_TEST(many_are_renewed_while_scripts_and_a_master_go)
+T(many_are_renewed_while_scripts_and_a_master_go)
 {
     guarded_begin(3, TCP, guarded_long);
     lock_many("ttl=30s");
@@ -149,9 +145,8 @@ START_TEST(many_are_renewed_while_scripts_and_a_master_go)
     for (unsigned i = 0; i < MANY; i += 20)
         ask(&b, "+HELD many*", "CHECK many%u token=%s", i, many[i].token);
 }
-END_TEST
 
-START_TEST(many_requests_are_few_scripts)
+T(many_requests_are_few_scripts)
 {
     guarded_begin(3, UNIX, guarded_long);
     lock_many("ttl=20s hold=lease");
@@ -166,10 +161,9 @@ START_TEST(many_requests_are_few_scripts)
         ck_assert_msg(scripts >= MANY / 64 && scripts <= MANY / 2, "%llu scripts", scripts);
     }
 }
-END_TEST
 
 /* Masters that come back with an old lock do not revive it. */
-START_TEST(old_snapshots_count_for_nothing)
+T(old_snapshots_count_for_nothing)
 {
     guarded_begin(3, TCP, guarded);
     begin_other(guarded);
@@ -189,23 +183,4 @@ START_TEST(old_snapshots_count_for_nothing)
     struct grant next = lock(&b, "old wait=14s");
     ck_assert_int_gt(next.fence, old.fence);
     ck_assert_int_ge(now_ms() - restart_ms, MAX_TTL_MS);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("restarts");
-    ADD(all, flush_is_seen_by_a_daemon_that_does_nothing);
-    ADD(all, flushed_minority_is_healed);
-    ADD(all, restarted_minority_is_healed);
-    ADD(all, all_masters_restarted_empty_one_after_the_other);
-    ADD(all, many_are_renewed_while_scripts_and_a_master_go);
-    ADD(all, many_requests_are_few_scripts);
-    ADD(all, old_snapshots_count_for_nothing);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

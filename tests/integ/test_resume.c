@@ -64,7 +64,7 @@ static bool holds(unsigned first, unsigned last, const char *token)
 
 /* ---- where it goes on ---- */
 
-START_TEST(after_the_daemon_was_killed_and_started_again)
+T(after_the_daemon_was_killed_and_started_again)
 {
     begin(5);
     struct grant grant = lock(&b, "job ttl=30s");
@@ -89,10 +89,9 @@ START_TEST(after_the_daemon_was_killed_and_started_again)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 /* The end of the old connection comes late and touches nothing. */
-START_TEST(at_another_daemon)
+T(at_another_daemon)
 {
     begin(5);
     struct grant grant = lock(&a, "job ttl=30s");
@@ -111,9 +110,8 @@ START_TEST(at_another_daemon)
     struct grant last = grant_of(expect(&b, "+LOCKED job *"));
     ck_assert_int_gt(last.fence, moved.fence);
 }
-END_TEST
 
-START_TEST(the_session_before_finds_that_it_is_gone)
+T(the_session_before_finds_that_it_is_gone)
 {
     begin(3);
     struct grant grant = lock_steady(&a, "job", "60s", 4000);
@@ -125,9 +123,8 @@ START_TEST(the_session_before_finds_that_it_is_gone)
     ask(&a, "-NOTHELD job*", "UNLOCK job token=%s", grant.token);
     eventually(cluster_holds(&masters, "job", moved.token) == 3);
 }
-END_TEST
 
-START_TEST(at_the_same_daemon)
+T(at_the_same_daemon)
 {
     begin(5);
     struct grant grant = lock(&a, "job ttl=30s");
@@ -145,9 +142,8 @@ START_TEST(at_the_same_daemon)
                cluster_is_free(&masters, "other")); /* both locks are session locks */
     ask(&c, "-NOTHELD other*", "CHECK other token=%s", own.token);
 }
-END_TEST
 
-START_TEST(after_a_reset)
+T(after_a_reset)
 {
     begin(3);
     struct grant grant = lock(&a, "job ttl=30s");
@@ -159,7 +155,6 @@ START_TEST(after_a_reset)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 /* ---- two at once ---- */
 
@@ -200,7 +195,7 @@ static void one_wins(struct client *one, struct client *two, const char *name)
     eventually(cluster_holds(&masters, name, winner) == 0);
 }
 
-START_TEST(two_at_once)
+T(two_at_once)
 {
     struct client second;
     char name[16];
@@ -211,11 +206,10 @@ START_TEST(two_at_once)
         one_wins(&b, i % 3 ? &c : &second, name);
     }
 }
-END_TEST
 
 /* ---- masters that are not there ---- */
 
-START_TEST(a_minority_hangs)
+T(a_minority_hangs)
 {
     begin_with(5, "");
     struct grant grant = lock(&b, "job ttl=6s wait=14s");
@@ -231,9 +225,8 @@ START_TEST(a_minority_hangs)
     ask(&c, "+UNLOCKED job *", "UNLOCK job");
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
-START_TEST(a_master_is_down)
+T(a_master_is_down)
 {
     begin(3);
     struct grant grant = lock(&b, "job ttl=30s");
@@ -245,7 +238,6 @@ START_TEST(a_master_is_down)
     ask(&c, "+UNLOCKED job *", "UNLOCK job");
     eventually(cluster_is_free(&masters, "job"));
 }
-END_TEST
 
 /* ---- set back ---- */
 
@@ -259,7 +251,7 @@ static bool two_move_it(const char *token)
     return number(line, "retry") > 0;
 }
 
-START_TEST(a_majority_hangs)
+T(a_majority_hangs)
 {
     begin_with(5, "");
     struct grant grant = lock(&a, "job hold=lease ttl=60s wait=14s");
@@ -281,9 +273,8 @@ START_TEST(a_majority_hangs)
     eventually(nothing_under_way(&eye) && nothing_under_way(&c));
     eventually(cluster_holds(&masters, "job", grant.token) == 5);
 }
-END_TEST
 
-START_TEST(a_token_that_a_minority_has)
+T(a_token_that_a_minority_has)
 {
     static const char token[] = "0123456789abcdef0123456789abcdef01234567";
     begin(5);
@@ -296,9 +287,8 @@ START_TEST(a_token_that_a_minority_has)
     ck_assert_msg(strlen(left) == 5 && left[0] != '-', "its TTL is kept: %s", left);
     ck_assert_str_eq(redis(&masters.server[0], "GET redlock:job"), "(nil)");
 }
-END_TEST
 
-START_TEST(a_token_that_nobody_has)
+T(a_token_that_nobody_has)
 {
     begin(5);
     ask(&b, "-NOTHELD job", "RESUME job token=%040d", 7);
@@ -310,9 +300,8 @@ START_TEST(a_token_that_nobody_has)
     eventually(cluster_is_free(&masters, "job"));
     ask(&c, "-NOTHELD job", "RESUME job token=%s", grant.token); /* not any more */
 }
-END_TEST
 
-START_TEST(a_daemon_that_drains_takes_none)
+T(a_daemon_that_drains_takes_none)
 {
     begin(3);
     struct grant grant = lock(&c, "job ttl=30s");
@@ -323,23 +312,4 @@ START_TEST(a_daemon_that_drains_takes_none)
     eventually(cluster_holds(&masters, "job", grant.token) == 3);
     ask(&b, "+UNLOCKED stays *", "UNLOCK stays");
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("resume");
-    ADD(suite, after_the_daemon_was_killed_and_started_again);
-    ADD(suite, at_another_daemon);
-    ADD(suite, the_session_before_finds_that_it_is_gone);
-    ADD(suite, at_the_same_daemon);
-    ADD(suite, after_a_reset);
-    ADD(suite, two_at_once);
-    ADD(suite, a_minority_hangs);
-    ADD(suite, a_master_is_down);
-    ADD(suite, a_majority_hangs);
-    ADD(suite, a_token_that_a_minority_has);
-    ADD(suite, a_token_that_nobody_has);
-    ADD(suite, a_daemon_that_drains_takes_none);
-    return harness_main(suite);
 }

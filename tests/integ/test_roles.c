@@ -11,7 +11,7 @@ static bool is_refused(unsigned master, const char *why)
 
 /* ---- demoted, promoted ---- */
 
-START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
+T(demotion_is_seen_by_a_daemon_that_does_nothing)
 {
     guarded_begin(3, UNIX, guarded);
     char run_id[16];
@@ -30,10 +30,9 @@ START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
     eventually(state_is(1, "up"));
     ck_assert_int_ge(now_ms() - jump_ms, MAX_TTL_MS);
 }
-END_TEST
 
 /* A master's replica takes its place, with its data and at its address. */
-START_TEST(promoted_replica_is_kept_out)
+T(promoted_replica_is_kept_out)
 {
     struct cluster spare;
     char port[8];
@@ -51,11 +50,10 @@ START_TEST(promoted_replica_is_kept_out)
     is_kept_out(0, "promoted", FULL_MS);
     lock(&a, "others wait=14s");
 }
-END_TEST
 
 /* ---- clocks ---- */
 
-START_TEST(clock_that_jumps_ahead)
+T(clock_that_jumps_ahead)
 {
     guarded_begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
@@ -67,21 +65,19 @@ START_TEST(clock_that_jumps_ahead)
     eventually(holds("held", held.token) == 3); /* a key that expired there early is healed */
     is_held(&a, "held", held.token);
 }
-END_TEST
 
 /* The jump costs no lock, and is reported. */
-START_TEST(clock_that_jumps_back)
+T(clock_that_jumps_back)
 {
     guarded_begin(3, UNIX, guarded_long);
     masters.server[1].skew->wall_us = -5000000;
     eventually(daemon_logged(&redlockd, "back"));
     eventually(state_is(1, "up")); /* earlier than from a quarantine */
 }
-END_TEST
 
 /* ---- masters that refuse ---- */
 
-START_TEST(refusals_are_seen_by_a_daemon_that_does_nothing)
+T(refusals_are_seen_by_a_daemon_that_does_nothing)
 {
     guarded_begin(3, UNIX, guarded);
     redis(&masters.server[0], "CONFIG SET min-replicas-to-write 1");
@@ -92,21 +88,4 @@ START_TEST(refusals_are_seen_by_a_daemon_that_does_nothing)
     eventually(is_refused(1, "misconf"));
     redis(&masters.server[1], "CONFIG SET stop-writes-on-bgsave-error no");
     eventually(state_is(1, "up"));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("roles");
-    ADD(all, demotion_is_seen_by_a_daemon_that_does_nothing);
-    ADD(all, promoted_replica_is_kept_out);
-    ADD(all, clock_that_jumps_ahead);
-    ADD(all, clock_that_jumps_back);
-    ADD(all, refusals_are_seen_by_a_daemon_that_does_nothing);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

@@ -33,7 +33,7 @@ static void begin(const char *settings)
 
 /* ---- what the manager is told ---- */
 
-START_TEST(ready_when_it_listens)
+T(ready_when_it_listens)
 {
     begin(PATIENT);
     manager_await(&manager, "READY=1\n");
@@ -45,7 +45,6 @@ START_TEST(ready_when_it_listens)
     server_kill(&masters.server[0]);
     manager_await(&manager, "STATUS=2/3 masters, 1 locks, 1 waiting\n");
 }
-END_TEST
 
 static int64_t monotonic_us(void)
 {
@@ -64,7 +63,7 @@ static void reload(void)
     manager_await(&manager, "READY=1\n");
 }
 
-START_TEST(reloading)
+T(reloading)
 {
     begin(PATIENT);
     manager_await(&manager, "READY=1\n");
@@ -73,9 +72,8 @@ START_TEST(reloading)
     reload();
     ck_assert(daemon_logged(&redlockd, "event=reload file=") && daemon_logged(&redlockd, "errors="));
 }
-END_TEST
 
-START_TEST(more_time_while_it_drains)
+T(more_time_while_it_drains)
 {
     begin(PATIENT "drain_timeout: 60s\n");
     manager_await(&manager, "READY=1\n");
@@ -94,18 +92,16 @@ START_TEST(more_time_while_it_drains)
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
-START_TEST(signs_of_life)
+T(signs_of_life)
 {
     setenv("WATCHDOG_USEC", "300000", 1);
     begin(PATIENT);
     for (int i = 0; i < 5; i++)
         manager_await(&manager, "WATCHDOG=1\n");
 }
-END_TEST
 
-START_TEST(another_process_is_watched)
+T(another_process_is_watched)
 {
     setenv("WATCHDOG_USEC", "300000", 1);
     setenv("WATCHDOG_PID", "1", 1);
@@ -117,9 +113,8 @@ START_TEST(another_process_is_watched)
     text = manager_await(&manager, " 1 locks,");
     ck_assert_ptr_null(strstr(text, "WATCHDOG"));
 }
-END_TEST
 
-START_TEST(manager_comes_back)
+T(manager_comes_back)
 {
     prepare(PATIENT);
     setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
@@ -140,9 +135,8 @@ START_TEST(manager_comes_back)
     ck_assert_int_eq(rename(away, manager.notify), 0);
     manager_await(&manager, "READY=1\n");
 }
-END_TEST
 
-START_TEST(nonsense_from_the_manager)
+T(nonsense_from_the_manager)
 {
     setenv("NOTIFY_SOCKET", "tcp:1", 1);
     prepare(PATIENT);
@@ -150,7 +144,6 @@ START_TEST(nonsense_from_the_manager)
     daemon_listens(&redlockd);
     ck_assert(daemon_logged(&redlockd, "event=notify why=\"NOTIFY_SOCKET is neither a path"));
 }
-END_TEST
 
 /* Finds a redis-server of the test's own first, which writes down what it inherited. */
 static char *path_with_a_teller(const char *folder)
@@ -168,7 +161,7 @@ static char *path_with_a_teller(const char *folder)
     return keep(strdup(text));
 }
 
-START_TEST(children_inherit_nothing)
+T(children_inherit_nothing)
 {
     const char *folder = folder_new("dev"), *inherited = path_with_a_teller(folder);
     manager_hears(&manager);
@@ -187,7 +180,6 @@ START_TEST(children_inherit_nothing)
     daemon_signal(&redlockd, SIGTERM);
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
 }
-END_TEST
 
 /* ---- sockets that the manager opened ---- */
 
@@ -233,7 +225,7 @@ static long flags_of(pid_t pid, int fd)
     return value;
 }
 
-START_TEST(path_connects_always)
+T(path_connects_always)
 {
     struct stat first, now;
     pass_all();
@@ -256,7 +248,6 @@ START_TEST(path_connects_always)
     ck_assert(now.st_dev == first.st_dev && now.st_ino == first.st_ino);
     ck_assert_uint_eq(now.st_mode, first.st_mode);
 }
-END_TEST
 
 /* Starts the daemon with one socket more than its file names. */
 static void refuses(int fd, const char *why)
@@ -271,21 +262,19 @@ static void refuses(int fd, const char *why)
     ck_assert_int_eq(access(redlockd.path, F_OK), 0);
 }
 
-START_TEST(socket_of_no_entry)
+T(socket_of_no_entry)
 {
     refuses(listen_tcp(port_free()), "no entry of listen or http has its address");
 }
-END_TEST
 
-START_TEST(path_of_no_entry)
+T(path_of_no_entry)
 {
     char path[PATH + 8];
     snprintf(path, sizeof path, "%s/other", folder_new("other"));
     refuses(listen_unix(path), "no entry of listen or http has its address");
 }
-END_TEST
 
-START_TEST(socket_of_two_families)
+T(socket_of_two_families)
 {
     char settings[256];
     uint16_t port = port_free();
@@ -297,29 +286,25 @@ START_TEST(socket_of_two_families)
     ck_assert_int_eq(daemon_exit(&redlockd), 1);
     ck_assert(daemon_logged(&redlockd, "it takes IPv4 as well\" hint=\"the socket unit needs BindIPv6Only="));
 }
-END_TEST
 
-START_TEST(no_listening_stream)
+T(no_listening_stream)
 {
     refuses(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), "it is no stream socket that listens");
 }
-END_TEST
 
-START_TEST(too_many_sockets)
+T(too_many_sockets)
 {
     setenv("LISTEN_FDS", "4096", 1);
     refuses(listen_tcp(port_free()), "LISTEN_FDS is not a number of sockets");
 }
-END_TEST
 
-START_TEST(descriptor_that_is_not_open)
+T(descriptor_that_is_not_open)
 {
     setenv("LISTEN_FDS", "3", 1);
     refuses(listen_tcp(port_free()), "fd=5 error=\"Bad file descriptor\"");
 }
-END_TEST
 
-START_TEST(sockets_of_a_parent)
+T(sockets_of_a_parent)
 {
     setenv("LISTEN_PID", "1", 1);
     setenv("LISTEN_FDS", "2", 1);
@@ -328,10 +313,9 @@ START_TEST(sockets_of_a_parent)
     daemon_listens(&redlockd);
     ck_assert(!daemon_logged(&redlockd, "passed=yes"));
 }
-END_TEST
 
 /* systemd's own tool, which opens the sockets and starts the daemon at the first connection. */
-START_TEST(systemd_socket_activate)
+T(systemd_socket_activate)
 {
     char tcp[32];
     if (access("/usr/bin/systemd-socket-activate", X_OK) != 0) {
@@ -350,33 +334,4 @@ START_TEST(systemd_socket_activate)
     client_open_tcp(&b, &redlockd);
     ask(&b, "+PONG*", "PING");
     ck_assert_uint_eq(rows_with(keep(file_read(redlockd.log)), "passed=yes"), 2);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("service");
-    ADD(all, ready_when_it_listens);
-    ADD(all, reloading);
-    ADD(all, more_time_while_it_drains);
-    ADD(all, signs_of_life);
-    ADD(all, another_process_is_watched);
-    ADD(all, manager_comes_back);
-    ADD(all, nonsense_from_the_manager);
-    ADD(all, children_inherit_nothing);
-    ADD(all, path_connects_always);
-    ADD(all, socket_of_no_entry);
-    ADD(all, path_of_no_entry);
-    ADD(all, socket_of_two_families);
-    ADD(all, no_listening_stream);
-    ADD(all, too_many_sockets);
-    ADD(all, descriptor_that_is_not_open);
-    ADD(all, sockets_of_a_parent);
-    ADD(all, systemd_socket_activate);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

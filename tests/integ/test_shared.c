@@ -22,7 +22,7 @@ static void begin(void)
 
 #define all_answer(answer, command) (cluster_answers(&masters, answer, command) == masters.count)
 
-START_TEST(readers_share_it_and_a_writer_is_kept_out)
+T(readers_share_it_and_a_writer_is_kept_out)
 {
     begin();
     struct grant one = grant_of(ask(&a, "+LOCKED doc * mode=shared", "LOCK doc mode=shared"));
@@ -46,9 +46,8 @@ START_TEST(readers_share_it_and_a_writer_is_kept_out)
     ask(&a, "-BUSY doc", "LOCK doc mode=shared");
     ask(&c, "-BUSY doc", "LOCK doc mode=shared");
 }
-END_TEST
 
-START_TEST(a_readers_token_works_at_every_daemon)
+T(a_readers_token_works_at_every_daemon)
 {
     begin();
     struct grant lease = lock(&a, "doc mode=shared hold=lease ttl=30s");
@@ -63,9 +62,8 @@ START_TEST(a_readers_token_works_at_every_daemon)
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc token=%s", lease.token);
     eventually(cluster_is_free(&masters, "doc"));
 }
-END_TEST
 
-START_TEST(who_has_it_may_take_it_again_in_its_own_mode)
+T(who_has_it_may_take_it_again_in_its_own_mode)
 {
     begin();
     struct grant shared = lock(&a, "doc mode=shared");
@@ -80,9 +78,8 @@ START_TEST(who_has_it_may_take_it_again_in_its_own_mode)
     ask(&a, "+UNLOCKED doc * depth=1", "UNLOCK doc");
     ask(&a, "+UNLOCKED doc confirmed=[345]/5", "UNLOCK doc");
 }
-END_TEST
 
-START_TEST(a_writer_becomes_a_reader)
+T(a_writer_becomes_a_reader)
 {
     static struct client more, waiter;
     begin();
@@ -116,10 +113,9 @@ START_TEST(a_writer_becomes_a_reader)
     ask(&more, "+UNLOCKED doc *", "UNLOCK doc");
     eventually(cluster_is_free(&masters, "doc"));
 }
-END_TEST
 
 /* The connection breaks before the client has read the answer: the old token finds the lock at its daemon. */
-START_TEST(a_downgraded_lock_is_resumed)
+T(a_downgraded_lock_is_resumed)
 {
     begin();
     struct grant writer = lock(&a, "doc ttl=30s");
@@ -131,7 +127,6 @@ START_TEST(a_downgraded_lock_is_resumed)
     ck_assert_int_gt(again.fence, moved.fence);
     eventually(all_answer("2", "ZCARD redlock:doc"));
 }
-END_TEST
 
 /* The first daemon may hear of the writer only after the masters: then it lets another reader in. */
 static bool a_reader_has_to_wait(void)
@@ -144,7 +139,7 @@ static bool a_reader_has_to_wait(void)
 }
 
 /* Readers of one daemon follow each other without a gap, while a writer of another daemon waits. */
-START_TEST(a_writer_elsewhere_gets_its_turn)
+T(a_writer_elsewhere_gets_its_turn)
 {
     begin();
     lock(&a, "doc mode=shared");
@@ -157,9 +152,8 @@ START_TEST(a_writer_elsewhere_gets_its_turn)
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
     ask(&b, "+LOCKED doc *", "LOCK doc mode=shared wait=30s");
 }
-END_TEST
 
-START_TEST(waiting_readers_of_both_daemons_come_along)
+T(waiting_readers_of_both_daemons_come_along)
 {
     static struct client more;
     begin();
@@ -174,10 +168,9 @@ START_TEST(waiting_readers_of_both_daemons_come_along)
     expect(&more, "+LOCKED doc *");
     expect(&c, "+LOCKED doc *");
 }
-END_TEST
 
 /* What people type: a foreign library's release script reads a string, and gets an error. */
-START_TEST(other_libraries_are_kept_out)
+T(other_libraries_are_kept_out)
 {
     begin();
     lock(&a, "doc mode=shared");
@@ -186,10 +179,9 @@ START_TEST(other_libraries_are_kept_out)
     ck_assert_int_eq(strncmp(redis(&masters.server[0], "GET redlock:doc"), "WRONGTYPE", 9), 0);
     ck_assert_int_gt(atoi(redis(&masters.server[0], "PTTL redlock:doc")), 0);
 }
-END_TEST
 
 /* A master comes back empty: the readers are set there again by their next renewals. */
-START_TEST(readers_outlive_a_master_that_is_restarted)
+T(readers_outlive_a_master_that_is_restarted)
 {
     begin();
     lock(&a, "doc mode=shared ttl=10s");
@@ -200,20 +192,4 @@ START_TEST(readers_outlive_a_master_that_is_restarted)
     eventually(all_answer("2", "ZCARD redlock:doc"));
     ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
     eventually(all_answer("1", "ZCARD redlock:doc"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("shared");
-    ADD(suite, readers_share_it_and_a_writer_is_kept_out);
-    ADD(suite, a_readers_token_works_at_every_daemon);
-    ADD(suite, who_has_it_may_take_it_again_in_its_own_mode);
-    ADD(suite, a_writer_becomes_a_reader);
-    ADD(suite, a_downgraded_lock_is_resumed);
-    ADD(suite, a_writer_elsewhere_gets_its_turn);
-    ADD(suite, waiting_readers_of_both_daemons_come_along);
-    ADD(suite, other_libraries_are_kept_out);
-    ADD(suite, readers_outlive_a_master_that_is_restarted);
-    return harness_main(suite);
 }

@@ -77,7 +77,7 @@ static unsigned keys(unsigned master)
 
 #define all_have(keys) (cluster_answers(&masters, keys, "ZCARD redlock:doc") == masters.count)
 
-START_TEST(a_crowd_soon_has_one_key)
+T(a_crowd_soon_has_one_key)
 {
     begin_crowd("30s");
     for (unsigned i = 0; i < masters.count; i++)
@@ -89,9 +89,8 @@ START_TEST(a_crowd_soon_has_one_key)
     for (unsigned tag = 1; tag <= READERS; tag++)
         checks(&b, tag, "+HELD doc *");
 }
-END_TEST
 
-START_TEST(a_writer_waits_for_the_whole_crowd)
+T(a_writer_waits_for_the_whole_crowd)
 {
     begin_crowd("30s");
     client_send(&c, "LOCK doc wait=600s");
@@ -106,9 +105,8 @@ START_TEST(a_writer_waits_for_the_whole_crowd)
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
     eventually(cluster_is_free(&masters, "doc"));
 }
-END_TEST
 
-START_TEST(the_last_of_those_that_joined_takes_the_key_along)
+T(the_last_of_those_that_joined_takes_the_key_along)
 {
     begin_crowd("30s");
     for (unsigned tag = 1; tag < READERS; tag++)
@@ -118,10 +116,9 @@ START_TEST(the_last_of_those_that_joined_takes_the_key_along)
     leave(&a, READERS);
     eventually(cluster_is_free(&masters, "doc"));
 }
-END_TEST
 
 /* A joined reader's token is known to its daemon alone: elsewhere it ends nothing. */
-START_TEST(another_daemon_does_not_know_the_token)
+T(another_daemon_does_not_know_the_token)
 {
     begin_crowd("30s");
     ask(&c, "-NOTHELD doc*", "UNLOCK doc token=%s", reader[READERS].token);
@@ -132,9 +129,8 @@ START_TEST(another_daemon_does_not_know_the_token)
         checks(&b, tag, "+HELD doc *");
     ask(&c, "-BUSY doc", "LOCK doc");
 }
-END_TEST
 
-START_TEST(a_joined_reader_is_resumed_at_its_daemon)
+T(a_joined_reader_is_resumed_at_its_daemon)
 {
     begin_crowd("30s");
     ask(&b, "+EXTENDED doc *", "EXTEND doc token=%s ttl=20s", reader[READERS].token);
@@ -147,11 +143,10 @@ START_TEST(a_joined_reader_is_resumed_at_its_daemon)
     ask(&b, "+LOCKED doc * depth=2", "LOCK doc mode=shared token=%s", moved.token);
     ask(&c, "-BUSY doc", "LOCK doc");
 }
-END_TEST
 
 /* The readers of the connection that broke may believe until their deadlines that they have the name, though the last
  * reader whose connection stands gives the same key back. */
-START_TEST(a_connection_that_breaks_keeps_a_writer_out)
+T(a_connection_that_breaks_keeps_a_writer_out)
 {
     static struct client more;
     int64_t until_ms = 0;
@@ -176,17 +171,4 @@ START_TEST(a_connection_that_breaks_keeps_a_writer_out)
     eventually_within(!client_silent(&c), 60000);
     ck_assert_int_ge(now_ms(), until_ms);
     expect(&c, "+LOCKED doc *");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("shared crowd");
-    ADD(suite, a_crowd_soon_has_one_key);
-    ADD(suite, a_writer_waits_for_the_whole_crowd);
-    ADD(suite, the_last_of_those_that_joined_takes_the_key_along);
-    ADD(suite, another_daemon_does_not_know_the_token);
-    ADD(suite, a_joined_reader_is_resumed_at_its_daemon);
-    ADD(suite, a_connection_that_breaks_keeps_a_writer_out);
-    return harness_main(suite);
 }

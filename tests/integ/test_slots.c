@@ -36,7 +36,7 @@ static unsigned take(struct client *client, const char *what)
     return slot_of(await(client, "+LOCKED * slot=*"));
 }
 
-START_TEST(each_slot_has_one_holder)
+T(each_slot_has_one_holder)
 {
     begin();
     struct client *clients[] = {&a, &c, &b, &d};
@@ -56,9 +56,8 @@ START_TEST(each_slot_has_one_holder)
     ask(&c, "-BUSY licence*", "LOCK licence slots=4");
     ask(&a, "-TIMEOUT licence waited=*", "LOCK licence slots=4 wait=50ms");
 }
-END_TEST
 
-START_TEST(the_release_of_any_slot_wakes_who_waits_elsewhere)
+T(the_release_of_any_slot_wakes_who_waits_elsewhere)
 {
     begin();
     unsigned first = take(&a, "licence slots=2"), second = take(&b, "licence slots=2");
@@ -71,9 +70,8 @@ START_TEST(the_release_of_any_slot_wakes_who_waits_elsewhere)
     ask(&a, "+UNLOCKED licence confirmed=* slot=*", "UNLOCK licence");
     ck_assert_uint_eq(slot_of(await(&d, "+LOCKED licence *")), first);
 }
-END_TEST
 
-START_TEST(a_token_finds_its_slot_through_any_daemon)
+T(a_token_finds_its_slot_through_any_daemon)
 {
     begin();
     client_send(&a, "LOCK licence slots=3 ttl=30s");
@@ -86,9 +84,8 @@ START_TEST(a_token_finds_its_slot_through_any_daemon)
     ask(&d, "-NOTHELD licence*", "CHECK licence token=%s", grant.token);
     ask(&b, "+UNLOCKED licence * slot=*", "UNLOCK licence token=%s", moved.token);
 }
-END_TEST
 
-START_TEST(without_a_token_the_latest_is_given_back)
+T(without_a_token_the_latest_is_given_back)
 {
     begin();
     unsigned first = take(&a, "port slots=1024 note=first"), second = take(&a, "port slots=1024");
@@ -102,9 +99,8 @@ START_TEST(without_a_token_the_latest_is_given_back)
     ck_assert_uint_eq(slot_of(await(&a, "+UNLOCKED port *")), first);
     ask(&a, "-NOTHELD port*", "UNLOCK port");
 }
-END_TEST
 
-START_TEST(one_name_has_one_number_of_slots)
+T(one_name_has_one_number_of_slots)
 {
     begin();
     take(&a, "licence slots=2");
@@ -116,7 +112,6 @@ START_TEST(one_name_has_one_number_of_slots)
     ask(&c, "-BUSY licence*", "LOCK licence slots=2"); /* from now on the masters know their number */
     ask(&d, "-MODE licence slots=2", "LOCK licence slots=1 wait=1s");
 }
-END_TEST
 
 /* The daemon that heard of the list's end forgets its names a moment later. */
 static bool slots_are_possible(void)
@@ -125,7 +120,7 @@ static bool slots_are_possible(void)
     return strncmp(await(&a, "*licence*"), "+LOCKED", 7) == 0;
 }
 
-START_TEST(slots_and_lists_do_not_mix)
+T(slots_and_lists_do_not_mix)
 {
     begin();
     ask(&a, "-BADARG port,licence : slots= is for one name, not for several at once",
@@ -143,9 +138,8 @@ START_TEST(slots_and_lists_do_not_mix)
     await(&b, "!LOST port,licence *");
     eventually(slots_are_possible());
 }
-END_TEST
 
-START_TEST(a_slot_that_is_lost_says_which_one)
+T(a_slot_that_is_lost_says_which_one)
 {
     begin();
     client_send(&a, "LOCK licence slots=2");
@@ -154,18 +148,4 @@ START_TEST(a_slot_that_is_lost_says_which_one)
     struct grant grant = grant_of(line);
     ask(&b, "+UNLOCKED licence *", "UNLOCK licence token=%s", grant.token);
     ck_assert_uint_eq(slot_of(await(&a, "!LOST licence token=* reason=released slot=*")), slot);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("slots");
-    ADD(suite, each_slot_has_one_holder);
-    ADD(suite, the_release_of_any_slot_wakes_who_waits_elsewhere);
-    ADD(suite, a_token_finds_its_slot_through_any_daemon);
-    ADD(suite, without_a_token_the_latest_is_given_back);
-    ADD(suite, one_name_has_one_number_of_slots);
-    ADD(suite, slots_and_lists_do_not_mix);
-    ADD(suite, a_slot_that_is_lost_says_which_one);
-    return harness_main(suite);
 }

@@ -42,7 +42,9 @@ static void begin(const char *ask, const char *settings)
     eventually(masters_up(&plain, &masters));
 }
 
-START_TEST(a_session)
+TIME_LIMIT_S(120);
+
+T(a_session)
 {
     begin(NULL, PATIENT);
     secure_open(&a, port, certs, NULL);
@@ -59,10 +61,9 @@ START_TEST(a_session)
     expect_closed(&a.client);
     lock(&plain, "job");
 }
-END_TEST
 
 /* Many records in one read, and answers of many records. */
-START_TEST(much_at_once)
+T(much_at_once)
 {
     begin(NULL, PATIENT "max_output: 1m\n");
     secure_open(&a, port, certs, NULL);
@@ -81,7 +82,6 @@ START_TEST(much_at_once)
     for (unsigned i = 0; i < 10; i++)
         ck_assert_uint_eq(rows_with(client_rows_at(&a.client, __FILE__, __LINE__), "name=many"), 1000);
 }
-END_TEST
 
 static void pings(unsigned count)
 {
@@ -94,7 +94,7 @@ static void pings(unsigned count)
 
 /* The daemon takes three records from the kernel at once, which hold more than it reads at once: the last one is
  * then inside TLS, and the kernel has nothing to report. */
-START_TEST(bytes_that_only_tls_has)
+T(bytes_that_only_tls_has)
 {
     begin(NULL, PATIENT "max_output: 1m\n");
     secure_open(&a, port, certs, NULL);
@@ -107,10 +107,9 @@ START_TEST(bytes_that_only_tls_has)
     for (unsigned i = 0; i < 20 + 3260 + 4; i++)
         expect(&a.client, "+PONG*");
 }
-END_TEST
 
 /* close_notify gives back, at once: its TTL is far longer than the test waits. */
-START_TEST(close_notify_gives_back)
+T(close_notify_gives_back)
 {
     begin(NULL, PATIENT);
     secure_open(&a, port, certs, NULL);
@@ -119,10 +118,9 @@ START_TEST(close_notify_gives_back)
     eventually(cluster_gave_back(&masters, "job"));
     lock(&plain, "job");
 }
-END_TEST
 
 /* Anybody on the way can end a TCP connection: that gives nothing back. */
-START_TEST(an_end_without_close_notify_gives_nothing_back)
+T(an_end_without_close_notify_gives_nothing_back)
 {
     begin(NULL, "node_timeout: 100ms\nmin_ttl: 1s\ndefault_ttl: 30s\n");
     secure_open(&a, port, certs, NULL);
@@ -137,7 +135,6 @@ START_TEST(an_end_without_close_notify_gives_nothing_back)
     lock(&plain, "job wait=30s"); /* it runs out */
     ck_assert_int_ge(now_ms() - locked_ms, 3500);
 }
-END_TEST
 
 /* The same while the client is not read, because more requests wait than its queue takes. What lies before the
  * end is read first: it may be close_notify, or QUIT. */
@@ -157,31 +154,28 @@ static void not_read(const char *last)
     nap();
 }
 
-START_TEST(the_end_of_one_that_is_not_read)
+T(the_end_of_one_that_is_not_read)
 {
     not_read(NULL);
     secure_kill(&a);
     eventually(rows_with(show(&plain, "CLIENTS"), "address=") == 1);
     ask(&plain, "-BUSY kept*", "LOCK kept");
 }
-END_TEST
 
-START_TEST(close_notify_of_one_that_is_not_read)
+T(close_notify_of_one_that_is_not_read)
 {
     not_read(NULL);
     client_close(&a.client);
     eventually(cluster_gave_back(&masters, "kept"));
 }
-END_TEST
 
-START_TEST(quit_of_one_that_is_not_read)
+T(quit_of_one_that_is_not_read)
 {
     not_read("QUIT");
     ck_assert(client_silent(&a.client));
     secure_kill(&a);
     eventually(cluster_gave_back(&masters, "kept"));
 }
-END_TEST
 
 static void expect_refused(struct secure *secure, const char *logged)
 {
@@ -201,7 +195,7 @@ static const struct {
     {"required", "wrong", "issue the client a certificate for clientAuth"},
 };
 
-START_TEST(client_certificates)
+T_EACH(client_certificates, sizeof strangers / sizeof strangers[0])
 {
     begin(strangers[_i].ask, PATIENT);
     secure_open(&a, port, certs, strangers[_i].name);
@@ -211,10 +205,9 @@ START_TEST(client_certificates)
         lock(&a.client, "job");
     ask(&plain, strangers[_i].logged ? "+LOCKED job *" : "-BUSY job*", "LOCK job");
 }
-END_TEST
 
 /* A certificate says which user a client is; without one it is nobody. */
-START_TEST(a_user_by_certificate)
+T(a_user_by_certificate)
 {
     char settings[512];
     snprintf(settings, sizeof settings,
@@ -228,10 +221,9 @@ START_TEST(a_user_by_certificate)
     secure_open(&a, port, certs, NULL);
     ask(&a.client, "-AUTH job : this connection is no user's: AUTH <user> <secret> first", "LOCK job");
 }
-END_TEST
 
 /* Connections without a handshake are not anyone's yet, so they keep nobody out who has a certificate. */
-START_TEST(a_user_beside_silent_connections)
+T(a_user_beside_silent_connections)
 {
     struct client silent;
     char settings[512];
@@ -254,9 +246,8 @@ START_TEST(a_user_beside_silent_connections)
     expect(&a.client, "-LIMIT limit=max_clients_per_user");
     expect_closed(&a.client);
 }
-END_TEST
 
-START_TEST(metrics)
+T(metrics)
 {
     char settings[128];
     uint16_t http = port_free();
@@ -274,10 +265,9 @@ START_TEST(metrics)
         strstr(answer, "\nredlockd_tls_certificate_expiry_timestamp_seconds{use=\"clients\"} "));
     ck_assert_ptr_null(strstr(answer, "{use=\"masters\"}")); /* there is no certificate for masters */
 }
-END_TEST
 
 /* Bytes of a peer that speaks no TLS, or plain text where TLS is spoken. */
-START_TEST(no_tls_where_tls_is_spoken)
+T(no_tls_where_tls_is_spoken)
 {
     struct client c;
     begin(NULL, PATIENT "log_level: debug\n"); /* else one such line a second */
@@ -292,10 +282,9 @@ START_TEST(no_tls_where_tls_is_spoken)
     expect_refused(&a, "it speaks TLS to an address that has no tls in listen");
     lock(&plain, "job");
 }
-END_TEST
 
 /* New keys without end, and nobody had to say who it is: the connection ends, and the others are served. */
-START_TEST(new_keys_without_end)
+T(new_keys_without_end)
 {
     begin(NULL, PATIENT);
     secure_flood(&a, port, certs);
@@ -303,10 +292,9 @@ START_TEST(new_keys_without_end)
     eventually(daemon_logged(&redlockd, "it sends TLS messages, such as new keys, and no data between them"));
     lock(&plain, "job");
 }
-END_TEST
 
 /* The daemon waits for the rest of a record without work. */
-START_TEST(a_part_of_a_record)
+T(a_part_of_a_record)
 {
     begin(NULL, PATIENT);
     secure_half(&a, port, certs);
@@ -318,7 +306,6 @@ START_TEST(a_part_of_a_record)
     ck_assert_int_lt(daemon_cpu_ms(&redlockd) - began_ms, 400);
     lock(&plain, "job");
 }
-END_TEST
 
 /* Begins handshakes from so many addresses and never ends them. Returns after how long all of them were closed. */
 static int64_t half_handshakes_ms(unsigned count, unsigned addresses)
@@ -346,7 +333,7 @@ static int64_t half_handshakes_ms(unsigned count, unsigned addresses)
 
 /* Half a handshake for ever: each has 2 s, and only 8 of one peer and 64 in all have them at once. The others are
  * served. */
-START_TEST(half_handshakes)
+T(half_handshakes)
 {
     begin(NULL, PATIENT);
     ck_assert_int_ge(half_handshakes_ms(20, 1), 3 * 2000);
@@ -355,10 +342,9 @@ START_TEST(half_handshakes)
     secure_open(&a, port, certs, NULL);
     ask(&a.client, "+PONG*", "PING");
 }
-END_TEST
 
 /* A client that only connects takes no place. */
-START_TEST(silent_connections)
+T(silent_connections)
 {
     static struct client idle[100];
     begin(NULL, PATIENT);
@@ -371,10 +357,9 @@ START_TEST(silent_connections)
     ask(&a.client, "+PONG*", "PING");
     ck_assert_uint_eq(rows_with(show(&plain, "CLIENTS"), "address=127.0.0.1:"), 101);
 }
-END_TEST
 
 /* Silent connections have every place that there is: clients that shake hands get in, and stay. */
-START_TEST(a_port_that_is_full)
+T(a_port_that_is_full)
 {
     static struct client idle[30];
     static struct secure many[10];
@@ -394,10 +379,9 @@ START_TEST(a_port_that_is_full)
     expect_closed(&idle[0]);
     ck_assert(daemon_logged(&redlockd, "another client needed its place"));
 }
-END_TEST
 
 /* Many handshakes in a row: the renewals of a lock go on. */
-START_TEST(a_flood_of_handshakes)
+T(a_flood_of_handshakes)
 {
     static struct secure many[64];
     begin(NULL, "node_timeout: 250ms\nmin_ttl: 1s\nmax_clients: 2000\nmax_clients_per_peer: 2000\n");
@@ -412,33 +396,4 @@ START_TEST(a_flood_of_handshakes)
     }
     ask(&plain, "+HELD job *", "CHECK job token=%s", grant.token);
     eventually(row_with(show(&plain, "STATS"), "tls_handshakes=320") != NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("TLS of clients");
-    ADD(suite, a_session);
-    ADD(suite, much_at_once);
-    ADD(suite, bytes_that_only_tls_has);
-    ADD(suite, close_notify_gives_back);
-    ADD(suite, an_end_without_close_notify_gives_nothing_back);
-    ADD(suite, the_end_of_one_that_is_not_read);
-    ADD(suite, close_notify_of_one_that_is_not_read);
-    ADD(suite, quit_of_one_that_is_not_read);
-    TCase *tests = tcase_create("client_certificates");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, client_certificates, 0, sizeof strangers / sizeof strangers[0]);
-    suite_add_tcase(suite, tests);
-    ADD(suite, a_user_by_certificate);
-    ADD(suite, a_user_beside_silent_connections);
-    ADD(suite, metrics);
-    ADD(suite, no_tls_where_tls_is_spoken);
-    ADD(suite, new_keys_without_end);
-    ADD(suite, a_part_of_a_record);
-    ADD(suite, half_handshakes);
-    ADD(suite, silent_connections);
-    ADD(suite, a_port_that_is_full);
-    ADD(suite, a_flood_of_handshakes);
-    return harness_main(suite);
 }

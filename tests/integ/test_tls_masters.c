@@ -43,8 +43,10 @@ static bool voting(const char *master)
     return row && strcmp(kv(row, "state"), "up") == 0;
 }
 
+TIME_LIMIT_S(120);
+
 /* By number, whose certificate names the number; by name; and by a certificate of our own. */
-START_TEST(locks)
+T(locks)
 {
     begin(3);
     for (unsigned i = 0; i < 3; i++)
@@ -69,7 +71,6 @@ START_TEST(locks)
     await(&c, "+PONG*");
     eventually(cluster_gave_back(&masters, "many499"));
 }
-END_TEST
 
 static const struct {
     const char *cert, *auth; /* the server's; NULL: it speaks no TLS */
@@ -112,7 +113,7 @@ static const struct {
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* One master of three: the log says what is wrong and what to do, and the other two serve. */
-START_TEST(each_fault_has_its_line)
+T_EACH(each_fault_has_its_line, FAULTS)
 {
     begin(3);
     for (unsigned i = 0; i < 2; i++) {
@@ -136,10 +137,9 @@ START_TEST(each_fault_has_its_line)
                       file_read(redlockd.log));
     ck_assert_str_eq(redis(bad, "GET redlock:job"), "(nil)");
 }
-END_TEST
 
 /* Each handshake is counted once, also where a master refuses our certificate after it, as TLS 1.3 does. */
-START_TEST(handshakes_are_counted)
+T(handshakes_are_counted)
 {
     static const char done[] = "\nredlockd_tls_handshakes_total{side=\"master\",result=\"ok\"} ",
                       failed[] = "\nredlockd_tls_handshakes_total{side=\"master\",result=\"failed\"} ";
@@ -157,10 +157,9 @@ START_TEST(handshakes_are_counted)
     ck_assert_ptr_nonnull(text = strstr(http_get(http, "/metrics"), done));
     ck_assert_int_eq(atoi(text + strlen(done)), 2);
 }
-END_TEST
 
 /* A master gets a right certificate: it comes up without a restart of anything. */
-START_TEST(a_renewed_certificate)
+T(a_renewed_certificate)
 {
     char name[64];
     begin(1);
@@ -174,10 +173,9 @@ START_TEST(a_renewed_certificate)
     eventually(voting(name));
     lock(&c, "job");
 }
-END_TEST
 
 /* The master dies, and comes back, with TLS as without. */
-START_TEST(a_master_that_restarts)
+T(a_master_that_restarts)
 {
     begin(1);
     certs_secure(&masters.server[0], certs, "server", "no");
@@ -193,10 +191,9 @@ START_TEST(a_master_that_restarts)
     certs_secure(&masters.server[0], certs, "server", "no");
     eventually(rows_with(show(&c, "NODES"), "state=up") == 1);
 }
-END_TEST
 
 /* The system's CAs are those of the file that SSL_CERT_FILE names: OpenSSL's own variable. */
-START_TEST(the_systems_cas)
+T(the_systems_cas)
 {
     char path[PATH];
     begin(1);
@@ -208,9 +205,8 @@ START_TEST(the_systems_cas)
     start();
     eventually(rows_with(show(&c, "NODES"), "state=up") == 1);
 }
-END_TEST
 
-START_TEST(a_config_that_names_no_such_file)
+T(a_config_that_names_no_such_file)
 {
     begin(1);
     settings[0] = '\0';
@@ -221,21 +217,4 @@ START_TEST(a_config_that_names_no_such_file)
     ck_assert_int_eq(daemon_exit(&redlockd), 1);
     ck_assert(daemon_logged(&redlockd, ":1:1: node_tls: /"));
     ck_assert(daemon_logged(&redlockd, "/none.pem: No such file or directory\n"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("TLS to masters");
-    ADD(suite, locks);
-    TCase *tests = tcase_create("faults");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, each_fault_has_its_line, 0, FAULTS);
-    suite_add_tcase(suite, tests);
-    ADD(suite, handshakes_are_counted);
-    ADD(suite, a_renewed_certificate);
-    ADD(suite, a_master_that_restarts);
-    ADD(suite, the_systems_cas);
-    ADD(suite, a_config_that_names_no_such_file);
-    return harness_main(suite);
 }

@@ -86,7 +86,7 @@ static bool welcomes(const char *name)
     return strncmp(reply, "+PONG", 5) == 0;
 }
 
-START_TEST(a_new_certificate)
+T(a_new_certificate)
 {
     begin("server", false);
     secure_open(&a, port, certs, NULL);
@@ -100,9 +100,8 @@ START_TEST(a_new_certificate)
     eventually(welcomes(NULL)); /* within 10 s, without a signal */
     ask(&a.client, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
-START_TEST(a_bad_file)
+T(a_bad_file)
 {
     char path[2 * PATH];
     begin("server", false);
@@ -121,7 +120,6 @@ START_TEST(a_bad_file)
     eventually(daemon_logged(&redlockd, "certificates or keys have changed, and were read"));
     ck_assert(welcomes(NULL));
 }
-END_TEST
 
 /* The client holds a lock and waits for another one. */
 static struct grant holds_and_waits(void)
@@ -151,7 +149,7 @@ static void is_denied(const struct grant *job)
     ck_assert_ptr_null(row_with(show(&plain, "WAITERS"), "name="));
 }
 
-START_TEST(another_client_ca)
+T(another_client_ca)
 {
     begin("server", true);
     secure_open(&a, port, certs, "client");
@@ -166,9 +164,8 @@ START_TEST(another_client_ca)
     ck_assert(welcomes("rogue"));
     ck_assert(!welcomes("client"));
 }
-END_TEST
 
-START_TEST(a_clients_certificate_ends)
+T(a_clients_certificate_ends)
 {
     enum { DAY_S = 86400 };
     begin_with("server", true, true);
@@ -182,10 +179,9 @@ START_TEST(a_clients_certificate_ends)
     ck_assert(daemon_logged(&redlockd, "its certificate has ended"));
     ask(&b.client, "+PONG*", "PING");
 }
-END_TEST
 
 /* The same CAs in a new file, and a new certificate of our own, part nobody. */
-START_TEST(the_same_client_ca)
+T(the_same_client_ca)
 {
     begin("server", true);
     secure_open(&a, port, certs, "client");
@@ -196,9 +192,8 @@ START_TEST(the_same_client_ca)
     eventually(daemon_logged(&redlockd, "certificates or keys have changed, and were read"));
     ask(&a.client, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
-START_TEST(an_end_that_is_near)
+T(an_end_that_is_near)
 {
     begin("expired", false);
     ck_assert(daemon_logged(&redlockd, "event=tls_certificate file="));
@@ -210,7 +205,6 @@ START_TEST(an_end_that_is_near)
                daemon_logged(&redlockd, "days=10 why=\"it ends soon\""));
     ck_assert(welcomes(NULL));
 }
-END_TEST
 
 /* ---- the masters' password ---- */
 
@@ -243,7 +237,7 @@ static bool is_logged_in(void)
 
 /* A token of 3,000 bytes, and the one after it: AUTH goes out on the live connection, and the next login
  * reads the file anew. */
-START_TEST(a_password_that_rotates)
+T(a_password_that_rotates)
 {
     static char first[3001], second[3001];
     memset(first, 'a', sizeof first - 1);
@@ -264,9 +258,8 @@ START_TEST(a_password_that_rotates)
     eventually(is_logged_in());
     ck_assert(!daemon_logged(&redlockd, "bbbb"));
 }
-END_TEST
 
-START_TEST(a_password_that_is_refused)
+T(a_password_that_is_refused)
 {
     password_begin("first");
     password_put("other");
@@ -278,19 +271,4 @@ START_TEST(a_password_that_is_refused)
     ck_assert(unlink(password_path) == 0);
     eventually(daemon_logged(&redlockd, "event=node_password_file why=\"No such file or directory\""));
     lock(&plain, "another");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("files that change");
-    ADD(suite, a_new_certificate);
-    ADD(suite, a_bad_file);
-    ADD(suite, another_client_ca);
-    ADD(suite, a_clients_certificate_ends);
-    ADD(suite, the_same_client_ca);
-    ADD(suite, an_end_that_is_near);
-    ADD(suite, a_password_that_rotates);
-    ADD(suite, a_password_that_is_refused);
-    return harness_main(suite);
 }

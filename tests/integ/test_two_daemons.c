@@ -11,7 +11,7 @@ static void is_told_soon(const struct grant *held, int64_t unlock_ms)
     ck_assert_int_lt(now_ms() - unlock_ms, 8000);
 }
 
-START_TEST(unlock_through_another_daemon_is_not_healed)
+T(unlock_through_another_daemon_is_not_healed)
 {
     guarded_begin(3, UNIX, guarded_long);
     begin_other(guarded_long);
@@ -36,9 +36,8 @@ START_TEST(unlock_through_another_daemon_is_not_healed)
     is_told_soon(&held, unlock_ms);
     eventually(key_is_free("held"));
 }
-END_TEST
 
-START_TEST(lease_lives_on_through_another_daemon)
+T(lease_lives_on_through_another_daemon)
 {
     static const char settings[] = "restart_guard: on\nmax_ttl: 30s\nnode_timeout: 2500ms\nmin_ttl: 5s\n";
     guarded_begin(3, UNIX, settings);
@@ -53,18 +52,4 @@ START_TEST(lease_lives_on_through_another_daemon)
     ask_again(&a, "-NOTHELD lease*", "CHECK lease token=%s", lease.token);
     ask_again(&a, "-NOTHELD lease*", "EXTEND lease token=%s", lease.token);
     lock(&c, "lease wait=14s");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *all = suite_create("two daemons");
-    ADD(all, unlock_through_another_daemon_is_not_healed);
-    ADD(all, lease_lives_on_through_another_daemon);
-    return all;
-}
-
-int main(void)
-{
-    return harness_main(suite());
 }

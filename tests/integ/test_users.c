@@ -22,7 +22,7 @@ static struct client a, b, c;
 
 /* ---- by uid and gid ---- */
 
-START_TEST(rights_of_a_uid)
+T(rights_of_a_uid)
 {
     users_begin(&a, "  - {name: web, uid: ME, lock: ['web/*', nightly], show: ['web/*']}\n" OPS);
     eventually(masters_up(&a, &masters));
@@ -55,7 +55,6 @@ START_TEST(rights_of_a_uid)
     ck_assert_ptr_nonnull(strstr(config, "/ops.sha256\n"));
     ck_assert_ptr_null(strstr(config, "a8ae6e6e"));
 }
-END_TEST
 
 /* A child of another user connects, and hands its socket over. */
 static void client_open_as(struct client *client, uid_t uid, gid_t gid)
@@ -95,7 +94,7 @@ static void client_open_as(struct client *client, uid_t uid, gid_t gid)
     close(pair[1]);
 }
 
-START_TEST(processes_of_other_users)
+T(processes_of_other_users)
 {
     if (geteuid() != 0) {
         printf("left out: clients with other uids (they need root)\n");
@@ -122,11 +121,10 @@ START_TEST(processes_of_other_users)
         client_close(&b);
     }
 }
-END_TEST
 
 /* ---- AUTH ---- */
 
-START_TEST(auth)
+T(auth)
 {
     users_begin_with_ops(&a, OPS);
     client_open(&b, &redlockd);
@@ -152,11 +150,10 @@ START_TEST(auth)
     for (unsigned i = 0; i < 4; i++)
         ck_assert(!daemon_logged(&redlockd, unsaid[i]));
 }
-END_TEST
 
 /* All lines come in one segment: what stands behind AUTH is done after it, with the rights that it gave
  * or not. */
-START_TEST(a_pipeline_behind_auth)
+T(a_pipeline_behind_auth)
 {
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
     client_open(&b, &redlockd);
@@ -172,9 +169,8 @@ START_TEST(a_pipeline_behind_auth)
     expect(&b, "#5 +PONG ready=1"); /* the client is ops still, as before the AUTH that failed */
     expect(&b, "#4 +LOCKED any2 *");
 }
-END_TEST
 
-START_TEST(a_stranger_is_closed)
+T(a_stranger_is_closed)
 {
     users_begin(&a, OPS);
     client_open(&b, &redlockd);
@@ -184,7 +180,6 @@ START_TEST(a_stranger_is_closed)
     expect_closed(&b);
     ck_assert_uint_eq(rows_with(show(&a, "CLIENTS"), "user=ops "), 1);
 }
-END_TEST
 
 static void client_open_at(struct client *client, const char *address)
 {
@@ -195,7 +190,7 @@ static void client_open_at(struct client *client, const char *address)
     ck_assert_int_eq(connect(client->fd, (struct sockaddr *)&in, sizeof in), 0);
 }
 
-START_TEST(no_secret_over_a_network)
+T(no_secret_over_a_network)
 {
     if (!network_enter("10.9.8.7")) {
         printf("left out: a client of another address (it needs root)\n");
@@ -220,11 +215,10 @@ START_TEST(no_secret_over_a_network)
     ask(&c, "+OK", AS_OPS);
     ck_assert(daemon_logged(&redlockd, "over plain TCP nobody can prove to be one of the users"));
 }
-END_TEST
 
 /* ---- a reload takes a right away ---- */
 
-START_TEST(while_a_lock_is_held)
+T(while_a_lock_is_held)
 {
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
     client_open(&b, &redlockd);
@@ -247,10 +241,9 @@ START_TEST(while_a_lock_is_held)
     ck_assert(daemon_logged(&redlockd, "event=denied locks=1 waits=0"));
     lock(&b, "web/2");
 }
-END_TEST
 
 /* A file that has lost its users opens nothing; users: off does. */
-START_TEST(a_file_without_its_users)
+T(a_file_without_its_users)
 {
     char less[4096];
     users_begin_with_ops(&a, OPS);
@@ -274,10 +267,9 @@ START_TEST(a_file_without_its_users)
     eventually(daemon_logged(&redlockd, "level=warn event=conf why=\"users: off: "));
     lock(&b, "job");
 }
-END_TEST
 
 /* More than one turn of the loop looks at: the daemon goes on to answer meanwhile. */
-START_TEST(while_very_many_are_held)
+T(while_very_many_are_held)
 {
     enum { LOCKS = 2000, WAITS = 300, PINGS = 12000 };
     static char pings[PINGS * 5];
@@ -315,9 +307,8 @@ START_TEST(while_very_many_are_held)
     ck_assert_uint_eq(rows_with(show(&a, "LOCKS"), "name="), 1);
     ask(&a, "+UNLOCKED job/kept *", "UNLOCK job/kept");
 }
-END_TEST
 
-START_TEST(while_one_waits)
+T(while_one_waits)
 {
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
     client_open(&b, &redlockd);
@@ -337,11 +328,10 @@ START_TEST(while_one_waits)
     ask(&b, "+OK", AS_OPS);
     lock(&b, "web/1");
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(limits_of_a_user)
+T(limits_of_a_user)
 {
     users_begin_with_ops(
         &a, OPS "  - {name: web, uid: ME, lock: ['*'], max_locks: 2, max_waits: 1, max_clients: 2}\n");
@@ -362,7 +352,6 @@ START_TEST(limits_of_a_user)
     eventually(rows_with(show(&a, "WAITERS"), "name=z ") == 1);
     ask(&c, "-LIMIT z limit=max_waits_per_user", "LOCK z wait=60s");
 }
-END_TEST
 
 /* ---- what is refused at the start ---- */
 
@@ -378,7 +367,7 @@ static int check_code(const char *before)
     return code;
 }
 
-START_TEST(bad_surroundings)
+T(bad_surroundings)
 {
     char file[PATH + 16];
     users_begin(&a, OPS "  - {name: web, uid: ME, lock: ['*']}\n");
@@ -396,11 +385,10 @@ START_TEST(bad_surroundings)
     ck_assert_int_ne(check_code("unshare -r"), 0); /* as PrivateUsers=yes of systemd */
     ck_assert(daemon_logged(&redlockd, "users: uid: this process sees other users as 65534"));
 }
-END_TEST
 
 /* ---- the command ---- */
 
-START_TEST(the_command_as_a_user)
+T(the_command_as_a_user)
 {
     struct command command;
     char file[PATH + 16], line[80], secret[PATH + 16];
@@ -442,24 +430,4 @@ START_TEST(the_command_as_a_user)
     ck_assert_ptr_nonnull(strstr(errors(&command), "user batch may not lock it"));
     ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -a 192.0.2.77:7335 batch/x -- true"), 125);
     ck_assert_ptr_nonnull(strstr(errors(&command), "a secret does not go over TCP to another host"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("users");
-    ADD(suite, rights_of_a_uid);
-    ADD(suite, processes_of_other_users);
-    ADD(suite, auth);
-    ADD(suite, a_pipeline_behind_auth);
-    ADD(suite, a_stranger_is_closed);
-    ADD(suite, no_secret_over_a_network);
-    ADD(suite, while_a_lock_is_held);
-    ADD(suite, a_file_without_its_users);
-    ADD(suite, while_very_many_are_held);
-    ADD(suite, while_one_waits);
-    ADD(suite, limits_of_a_user);
-    ADD(suite, bad_surroundings);
-    ADD(suite, the_command_as_a_user);
-    return harness_main(suite);
 }

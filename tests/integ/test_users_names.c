@@ -7,7 +7,7 @@
 static struct client a, b, c;
 
 /* Each of the lists has a name that the user must not lock, wherever it stands. */
-START_TEST(a_list_takes_the_right_to_each_name)
+T(a_list_takes_the_right_to_each_name)
 {
     static const char *const lists[] = {"a1,b1", "b1,a1", "b1,b2", "a8,b1,a9"};
     static const struct {
@@ -41,9 +41,8 @@ START_TEST(a_list_takes_the_right_to_each_name)
     ask(&c, "+UNLOCKED a2,a1 *", "UNLOCK a2,a1 token=%s", grant.token);
     ck_assert_ptr_nonnull(strstr(show(&a, "STATS"), "* denied=32\n"));
 }
-END_TEST
 
-START_TEST(a_list_is_shown_to_who_may_see_each_name)
+T(a_list_is_shown_to_who_may_see_each_name)
 {
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['own*'], show: ['a*']}\n");
     client_open(&b, &redlockd);
@@ -69,9 +68,8 @@ START_TEST(a_list_is_shown_to_who_may_see_each_name)
     ask(&b, "-BADARG*", "WHO a2,a3"); /* it asks for one name */
     ask(&b, "-DENIED a1 : user web may not break it*", "BREAK a1");
 }
-END_TEST
 
-START_TEST(a_list_is_lost_with_the_right_to_one_name)
+T(a_list_is_lost_with_the_right_to_one_name)
 {
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['a*', job], max_locks: 3, max_waits: 1}\n");
     client_open(&b, &redlockd);
@@ -94,14 +92,4 @@ START_TEST(a_list_is_lost_with_the_right_to_one_name)
     ask(&b, "-DENIED job,a1 *", "UNLOCK job,a1 token=%s", lost.token);
     ask(&a, "-BUSY a1*", "LOCK a1"); /* its holder may not have read that yet */
     ask(&b, "+HELD a2,a3,a4 *", "CHECK a2,a3,a4 token=%s", kept.token);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("users_names");
-    ADD(suite, a_list_takes_the_right_to_each_name);
-    ADD(suite, a_list_is_shown_to_who_may_see_each_name);
-    ADD(suite, a_list_is_lost_with_the_right_to_one_name);
-    return harness_main(suite);
 }

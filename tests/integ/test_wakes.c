@@ -32,7 +32,7 @@ static long long figure(struct client *client, const char *key)
     return number(row_with(show(client, "STATS"), key), key);
 }
 
-START_TEST(a_waiter_at_another_daemon_is_woken)
+T(a_waiter_at_another_daemon_is_woken)
 {
     begin(patient);
     listening(&a);
@@ -54,9 +54,8 @@ START_TEST(a_waiter_at_another_daemon_is_woken)
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
     eventually(cluster_answers(&masters, "0", "EXISTS redlock:,queue:job") == 3);
 }
-END_TEST
 
-START_TEST(who_locks_and_cancels_leaves_nothing)
+T(who_locks_and_cancels_leaves_nothing)
 {
     begin(patient);
     listening(&b);
@@ -68,9 +67,8 @@ START_TEST(who_locks_and_cancels_leaves_nothing)
     }
     eventually(cluster_answers(&masters, "0", "EXISTS redlock:,queue:job") == 3);
 }
-END_TEST
 
-START_TEST(a_lost_connection_is_made_anew)
+T(a_lost_connection_is_made_anew)
 {
     begin("");
     listening(&b);
@@ -83,10 +81,9 @@ START_TEST(a_lost_connection_is_made_anew)
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
     await(&b, "+LOCKED job *");
 }
-END_TEST
 
 /* The rights of an earlier version: clients poll, and the log says what to add. */
-START_TEST(a_user_without_the_channel)
+T(a_user_without_the_channel)
 {
     begin("");
     for (unsigned i = 0; i < 3; i++) {
@@ -102,10 +99,9 @@ START_TEST(a_user_without_the_channel)
     ck_assert_uint_eq(rows_with(show(&b, "NODES"), "state=up"), 3);
     ck_assert_uint_eq(rows_with(show(&b, "NODES"), "wake=down"), 3);
 }
-END_TEST
 
 /* The masters have no room for a second connection of the daemon. */
-START_TEST(masters_without_room_for_the_channel)
+T(masters_without_room_for_the_channel)
 {
     begin("");
     for (unsigned i = 0; i < 3; i++)
@@ -114,16 +110,4 @@ START_TEST(masters_without_room_for_the_channel)
     ck_assert(daemon_logged(&other, "raise maxclients there"));
     eventually(rows_with(show(&b, "NODES"), "wake=down wake_why=maxclients") == 3);
     ck_assert_uint_eq(rows_with(show(&b, "NODES"), "state=up"), 3);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("wakes");
-    ADD(suite, a_waiter_at_another_daemon_is_woken);
-    ADD(suite, who_locks_and_cancels_leaves_nothing);
-    ADD(suite, a_lost_connection_is_made_anew);
-    ADD(suite, a_user_without_the_channel);
-    ADD(suite, masters_without_room_for_the_channel);
-    return harness_main(suite);
 }

@@ -41,7 +41,7 @@ static void host_name(char out[256])
 
 /* ---- WHO ---- */
 
-START_TEST(from_anywhere)
+T(from_anywhere)
 {
     char host[256] = "", row[512];
     begin_two(3, PATIENT);
@@ -70,10 +70,9 @@ START_TEST(from_anywhere)
     ask(&a, "-BADARG : WHO needs a name; write WHO job", "WHO");
     ask(&a, "-BADARG job : WHO has no options; write WHO job", "WHO job slot=1");
 }
-END_TEST
 
 /* A waiter behind the lock keeps its token secret for a while: then both tokens are there. */
-START_TEST(a_lease_that_settles)
+T(a_lease_that_settles)
 {
     begin(3, PATIENT);
     lock(&a, "job");
@@ -96,9 +95,8 @@ START_TEST(a_lease_that_settles)
     ck_assert_uint_eq(rows_with(who(&a, "two"), ""), 1);
     ck_assert_uint_eq(rows_with(who(&a, "two"), "votes=3/3"), 1);
 }
-END_TEST
 
-START_TEST(values_of_others)
+T(values_of_others)
 {
     begin(3, PATIENT);
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SET redlock:job some-other-library PX 60000"), 3);
@@ -111,10 +109,9 @@ START_TEST(values_of_others)
     ck_assert_uint_eq(rows_with(rows, "left=-1 votes=1/3"), 1);
     ck_assert_str_eq(redis(&masters.server[0], "TYPE redlock:job"), "hash"); /* nothing is written */
 }
-END_TEST
 
 /* The form that shared locks have: one row a daemon. */
-START_TEST(readers)
+T(readers)
 {
     begin_two(3, PATIENT);
     struct grant mine = lock(&a, "one"), theirs = lock(&b, "two");
@@ -130,10 +127,9 @@ START_TEST(readers)
     ck_assert_uint_eq(rows_with(rows, "votes=3/3"), 2);
     ck_assert_uint_eq(rows_with(rows, ""), 2);
 }
-END_TEST
 
 /* At most 64 rows, and one that says how many more there are. */
-START_TEST(many_rows)
+T(many_rows)
 {
     begin(1, PATIENT);
     redis(&masters.server[0], "SET redlock:,slots:job 100");
@@ -146,9 +142,8 @@ START_TEST(many_rows)
     client_send(&a, "WHO job");
     await(&a, "+END 65");
 }
-END_TEST
 
-START_TEST(too_few_masters)
+T(too_few_masters)
 {
     begin(3, "node_timeout: 300ms\nmin_ttl: 1s\n");
     lock(&a, "job ttl=30s");
@@ -163,10 +158,9 @@ START_TEST(too_few_masters)
     await(&a, "#9 -LIMIT job limit=max_rounds");
     await(&a, "#8 *");
 }
-END_TEST
 
 /* Scripts that are gone are loaded anew, and a master without the rights counts as one that refuses. */
-START_TEST(masters_that_refuse)
+T(masters_that_refuse)
 {
     begin(3, PATIENT);
     lock(&a, "job");
@@ -178,9 +172,8 @@ START_TEST(masters_that_refuse)
     ask(&a, "-NOQUORUM job votes=1/3 nodes=!!+ : *", "WHO job");
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
-START_TEST(rights)
+T(rights)
 {
     char settings[512];
     snprintf(settings, sizeof settings,
@@ -193,11 +186,10 @@ START_TEST(rights)
     ask(&a, "-DENIED job : user me may not break it: that takes admin", "BREAK job");
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
 }
-END_TEST
 
 /* ---- BREAK ---- */
 
-START_TEST(it_is_not_allowed)
+T(it_is_not_allowed)
 {
     begin(3, PATIENT);
     struct grant grant = lock(&a, "job");
@@ -211,10 +203,9 @@ START_TEST(it_is_not_allowed)
                      "need allow_break: yes; see allow_break in redlockd.yaml(5)\n");
     ck_assert_uint_eq(cluster_holds(&masters, "job", grant.token), 3);
 }
-END_TEST
 
 /* The holder learns of it at its next renewal, and a waiter of a third daemon gets the lock at once. */
-START_TEST(a_holder_of_another_daemon)
+T(a_holder_of_another_daemon)
 {
     char host[256] = "", answer[512];
     begin_two(3, MAY_BREAK);
@@ -239,10 +230,9 @@ START_TEST(a_holder_of_another_daemon)
     ask(&b, "-NOTHELD free : nobody has it", "BREAK free");
     ask(&b, "-NOTHELD job : nobody has it", "BREAK job slot=3");
 }
-END_TEST
 
 /* Through the holder's own daemon, with a waiter there. */
-START_TEST(a_holder_here)
+T(a_holder_here)
 {
     begin(3, MAY_BREAK);
     lock_steady(&a, "job", "30s", 4000);
@@ -254,9 +244,8 @@ START_TEST(a_holder_here)
     await(&a, "!LOST job token=* reason=gone");
     expect(&b, "+LOCKED job *");
 }
-END_TEST
 
-START_TEST(a_foreign_value)
+T(a_foreign_value)
 {
     begin(3, MAY_BREAK);
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SET redlock:job some-other-library"), 3);
@@ -272,9 +261,8 @@ START_TEST(a_foreign_value)
     ask(&a, "-NOTHELD job : the key is no lock *", "BREAK job");
     ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:job"), 3);
 }
-END_TEST
 
-START_TEST(a_slot)
+T(a_slot)
 {
     begin(3, MAY_BREAK);
     cluster_answers(&masters, "OK", "SET redlock:,slots:job 5");
@@ -287,10 +275,9 @@ START_TEST(a_slot)
     ask(&a, "+BROKEN job slot=4 daemon=? host=? confirmed=3/3", "BREAK job slot=4");
     ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:job,0 redlock:job,4"), 3);
 }
-END_TEST
 
 /* Members that a majority does not have stay, and so does the key's TTL. */
-START_TEST(readers_are_broken)
+T(readers_are_broken)
 {
     begin(3, MAY_BREAK);
     for (unsigned i = 0; i < 3; i++) {
@@ -306,10 +293,9 @@ START_TEST(readers_are_broken)
     ck_assert_int_gt(atoi(redis(&masters.server[0], "PTTL redlock:job")), 30000);
     ck_assert_str_eq(redis(&masters.server[1], "EXISTS redlock:job"), "0");
 }
-END_TEST
 
 /* Readers of two daemons: one row each, all of them are told, and the writer who waits gets the name. */
-START_TEST(readers_of_two_daemons_are_broken)
+T(readers_of_two_daemons_are_broken)
 {
     begin_two(3, MAY_BREAK);
     struct client breaker; /* holds nothing, so that no !LOST comes before its answer */
@@ -329,11 +315,10 @@ START_TEST(readers_of_two_daemons_are_broken)
     expect(&c, "+LOCKED job *");
     eventually(rows_with(who(&a, "job"), "mode=exclusive") == 1);
 }
-END_TEST
 
 /* With one master of three away, the two others are enough; with one that refuses the deletion, they are not, and
  * the answer says so. */
-START_TEST(a_master_is_down)
+T(a_master_is_down)
 {
     begin(3, MAY_BREAK);
     lock_steady(&a, "job", "30s", 4000);
@@ -348,11 +333,10 @@ START_TEST(a_master_is_down)
     eventually(cluster_answers(&masters, "1", "EXISTS redlock:more") == 2);
     ask(&b, "+BROKEN more *confirmed=2/3", "BREAK more");
 }
-END_TEST
 
 /* ---- the command ---- */
 
-START_TEST(the_command)
+T(the_command)
 {
     struct command command;
     char pattern[256];
@@ -391,28 +375,4 @@ START_TEST(the_command)
                                         "$R who --slot 1 job"};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(RUN(&command, "sh", "-c", wrong[i]) == 125, "%s", wrong[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("who");
-    ADD(suite, from_anywhere);
-    ADD(suite, a_lease_that_settles);
-    ADD(suite, values_of_others);
-    ADD(suite, readers);
-    ADD(suite, many_rows);
-    ADD(suite, too_few_masters);
-    ADD(suite, masters_that_refuse);
-    ADD(suite, rights);
-    ADD(suite, it_is_not_allowed);
-    ADD(suite, a_holder_of_another_daemon);
-    ADD(suite, a_holder_here);
-    ADD(suite, a_foreign_value);
-    ADD(suite, a_slot);
-    ADD(suite, readers_are_broken);
-    ADD(suite, readers_of_two_daemons_are_broken);
-    ADD(suite, a_master_is_down);
-    ADD(suite, the_command);
-    return harness_main(suite);
 }

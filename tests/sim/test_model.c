@@ -254,7 +254,10 @@ static unsigned compare_sequence(uint64_t sequence)
     return compared;
 }
 
-START_TEST(model_votes_as_a_real_server)
+SETUP(setup, teardown);
+SETUP(model_connect, model_disconnect);
+
+T(model_votes_as_a_real_server)
 {
     unsigned compared = 0;
     scripts_load();
@@ -267,9 +270,8 @@ START_TEST(model_votes_as_a_real_server)
     close(model.ear);
     ck_assert_uint_ge(compared, ENOUGH);
 }
-END_TEST
 
-START_TEST(a_lost_script_is_not_run)
+T_EACH(a_lost_script_is_not_run, 17)
 {
     static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK,  COMMAND_MOVE,
                                               COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE, COMMAND_LOOK,
@@ -287,18 +289,4 @@ START_TEST(a_lost_script_is_not_run)
     ask(format, &command, &vote);
     ck_assert_int_eq(vote.kind, VOTE_NOT_RUN);
     resp_format_free(format);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *tcase = tcase_create("model");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 17);
-    tcase_add_test(tcase, model_votes_as_a_real_server);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -148,7 +148,10 @@ static void prepare(struct resp_format *format, struct store *store)
     }
 }
 
-START_TEST(a_server_that_refuses_is_modelled)
+SETUP(setup, teardown);
+SETUP(model_connect, model_disconnect);
+
+T_EACH(a_server_that_refuses_is_modelled, sizeof(refusals) / sizeof(refusals[0]))
 {
     enum vote_error error = refusals[_i].error;
     struct resp_format *format = resp_format_new("model:");
@@ -182,17 +185,4 @@ START_TEST(a_server_that_refuses_is_modelled)
     if (busy >= 0)
         close(busy);
     busy = -1;
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *tcase = tcase_create("refusal");
-    tcase_add_checked_fixture(tcase, setup, teardown); /* each test has a server of its own */
-    tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_server_that_refuses_is_modelled, 0, sizeof(refusals) / sizeof(refusals[0]));
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

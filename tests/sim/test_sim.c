@@ -35,7 +35,10 @@ static void read_plan(const char *path)
     fclose(file);
 }
 
-START_TEST(old_bugs_stay_fixed)
+SETUP(setup, teardown);
+TIME_LIMIT_S(120);
+
+T(old_bugs_stay_fixed)
 {
     glob_t found;
     ck_assert_int_eq(glob("tests/sim/regressions/*.plan", 0, NULL, &found), 0);
@@ -46,9 +49,8 @@ START_TEST(old_bugs_stay_fixed)
     }
     globfree(&found);
 }
-END_TEST
 
-START_TEST(seeds_find_nothing)
+T(seeds_find_nothing)
 {
     time_t end = time(NULL) + LIMIT_S;
     for (uint64_t seed = 1; seed <= SEEDS && time(NULL) < end; seed++) {
@@ -57,9 +59,8 @@ START_TEST(seeds_find_nothing)
         ck_assert_msg(invariant == 0, "seed %d: invariant %d: %s", (int)seed, invariant, w->why);
     }
 }
-END_TEST
 
-START_TEST(a_seed_is_one_trace)
+T(a_seed_is_one_trace)
 {
     uint64_t other = 0;
     for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -73,9 +74,8 @@ START_TEST(a_seed_is_one_trace)
         ck_assert(w->trace.hash == hash);
     }
 }
-END_TEST
 
-START_TEST(a_written_plan_is_the_same_run)
+T(a_written_plan_is_the_same_run)
 {
     plan_draw(plan, 3, 10, MUTANT_NONE);
     ck_assert_int_eq(run_plan(w, plan), 0);
@@ -90,9 +90,8 @@ START_TEST(a_written_plan_is_the_same_run)
     ck_assert_int_eq(run_plan(w, plan), 0);
     ck_assert(w->trace.hash == hash);
 }
-END_TEST
 
-START_TEST(a_planted_bug_is_found)
+T_EACH(a_planted_bug_is_found, MUTANT_COUNT - 1)
 {
     enum mutant mutant = (enum mutant)(_i + 1); /* 0 is none */
     int invariant = 0;
@@ -101,20 +100,4 @@ START_TEST(a_planted_bug_is_found)
         invariant = run_plan(w, plan);
     }
     ck_assert_msg(invariant != 0, "%s: not found", mutant_name(mutant));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("sim");
-    TCase *tcase = tcase_create("sim");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, old_bugs_stay_fixed);
-    tcase_add_test(tcase, a_seed_is_one_trace);
-    tcase_add_test(tcase, a_written_plan_is_the_same_run);
-    tcase_add_loop_test(tcase, a_planted_bug_is_found, 0, MUTANT_COUNT - 1);
-    tcase_add_test(tcase, seeds_find_nothing);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -30,30 +30,27 @@ static void assert_words(const char *user, const char *prefix, const char *begin
     ck_assert_str_eq(end, rest);
 }
 
-START_TEST(plain)
+T(plain)
 {
     assert_words("", "redlock:", "ACL SETUSER redlockd on >... resetkeys ~redlock:*", "&redlock:,wake:*");
     assert_words("me", "", "ACL SETUSER me on >... resetkeys ~*", "&,wake:*");
 }
-END_TEST
 
-START_TEST(patterns)
+T(patterns)
 {
     assert_words("", "a*?[]\\z", "ACL SETUSER redlockd on >... resetkeys ~a\\*\\?\\[\\]\\\\z*",
                  "&a\\*\\?\\[\\]\\\\z,wake:*");
 }
-END_TEST
 
-START_TEST(quotes)
+T(quotes)
 {
     assert_words("a'b", "c\"*", "ACL SETUSER \"a'b\" on >... resetkeys \"~c\\\"\\\\**\"",
                  "\"&c\\\"\\\\*,wake:*\"");
     assert_words("a\"\\b", "c'", "ACL SETUSER \"a\\\"\\\\b\" on >... resetkeys \"~c'*\"", "\"&c',wake:*\"");
     assert_words("a\\b", "c", "ACL SETUSER a\\b on >... resetkeys ~c*", "&c,wake:*");
 }
-END_TEST
 
-START_TEST(longest)
+T(longest)
 {
     char user[CONF_SECRET_BYTES], prefix[CONF_PREFIX_BYTES + 1], begin[ACL_BYTES];
     memset(user, '"', sizeof user - 1);
@@ -75,7 +72,6 @@ START_TEST(longest)
     sprintf(channels + len, ",wake:*\"");
     assert_words(user, prefix, begin, channels);
 }
-END_TEST
 
 /* ---- the line and what the daemon sends ---- */
 
@@ -152,7 +148,7 @@ static void rights_collect(void)
 }
 
 /* AUTH alone needs no right: a user that may log in may send it. */
-START_TEST(each_right_is_needed_and_no_other)
+T(each_right_is_needed_and_no_other)
 {
     bool needed[RIGHTS] = {false};
     conf_defaults(&conf);
@@ -169,18 +165,4 @@ START_TEST(each_right_is_needed_and_no_other)
     }
     for (unsigned i = 0; i < rights_count; i++)
         ck_assert_msg(needed[i], "%s is needed, and not asked for", rights[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("acl");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, plain);
-    tcase_add_test(tests, patterns);
-    tcase_add_test(tests, quotes);
-    tcase_add_test(tests, longest);
-    tcase_add_test(tests, each_right_is_needed_and_no_other);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

@@ -7,7 +7,7 @@
 #include "daemon/buffer.h"
 #include "tests/unit/suite.h"
 
-START_TEST(keeps_the_order)
+T(keeps_the_order)
 {
     struct buffer b = {0};
     int fd[2];
@@ -43,14 +43,4 @@ START_TEST(keeps_the_order)
     ck_assert_int_eq(errno, EPIPE);
     buffer_free(&b);
     close(fd[0]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("buffer");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, keeps_the_order);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

@@ -27,7 +27,7 @@ static void is(struct piece piece, const char *text)
 
 /* ---- lines ---- */
 
-START_TEST(a_grant)
+T(a_grant)
 {
     ck_assert(parse("#a.1 +LOCKED job token=" TOKEN_A " fence=1731934500123456 valid=9890 until=86409890"));
     ck_assert_int_eq(answer.code, ANSWER_LOCKED);
@@ -38,9 +38,8 @@ START_TEST(a_grant)
     ck_assert_int_eq(answer.token.bytes[0], 0x5f);
     is(answer.rest, "+LOCKED job token=" TOKEN_A " fence=1731934500123456 valid=9890 until=86409890");
 }
-END_TEST
 
-START_TEST(words_in_any_order_and_unknown_ones)
+T(words_in_any_order_and_unknown_ones)
 {
     ck_assert(
         parse("+LOCKED job slot=3 until=5 new=x fence=1 token=" TOKEN_A " valid=-3 : token=no fence=2"));
@@ -48,9 +47,8 @@ START_TEST(words_in_any_order_and_unknown_ones)
     ck_assert_int_eq(answer.until_ms, 5);
     ck_assert_int_eq(answer.tag.len, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+T(refusals)
 {
     ck_assert(parse("#7 -NOQUORUM job votes=2/5 nodes=++!!? retry=40600 : 3 votes are needed"));
     ck_assert_int_eq(answer.code, ANSWER_REFUSED);
@@ -66,9 +64,8 @@ START_TEST(refusals)
     ck_assert_int_eq(answer.code, ANSWER_REFUSED);
     ck_assert_int_eq(answer.refusal, REPLY_BADARG);
 }
-END_TEST
 
-START_TEST(pongs)
+T(pongs)
 {
     ck_assert(parse("#1 +PONG ready=0"));
     ck_assert_int_eq(answer.ready, 0);
@@ -79,9 +76,8 @@ START_TEST(pongs)
     ck_assert(parse("+PONG"));
     ck_assert_int_eq(answer.ready, -1);
 }
-END_TEST
 
-START_TEST(rows_and_events)
+T(rows_and_events)
 {
     ck_assert(parse("#1 * name=job : =x"));
     ck_assert_int_eq(answer.code, ANSWER_ROW);
@@ -101,9 +97,8 @@ START_TEST(rows_and_events)
     ck_assert(parse("!SOMETHING new=1"));
     ck_assert_int_eq(answer.code, ANSWER_OTHER);
 }
-END_TEST
 
-START_TEST(what_is_no_line_of_ours)
+T(what_is_no_line_of_ours)
 {
     static const char *const bad[] = {
         "",
@@ -146,10 +141,9 @@ START_TEST(what_is_no_line_of_ours)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_msg(!parse(bad[i]), "\"%s\" was taken", bad[i]);
 }
-END_TEST
 
 /* The parser may read only bytes before the cut: AddressSanitizer finds each byte too many. */
-START_TEST(lines_cut_anywhere)
+T(lines_cut_anywhere)
 {
     static const char line[] = "#a.1 +LOCKED job token=" TOKEN_A " fence=17 valid=9890 until=86409890";
 
@@ -161,11 +155,10 @@ START_TEST(lines_cut_anywhere)
         free(cut);
     }
 }
-END_TEST
 
 /* ---- clocks ---- */
 
-START_TEST(one_clock)
+T(one_clock)
 {
     struct sample sample = {0};
 
@@ -173,10 +166,9 @@ START_TEST(one_clock)
     ck_assert(sample.same);
     ck_assert_int_eq(sample_deadline_ms(&sample, 5000), 5000);
 }
-END_TEST
 
 /* A Unix socket can lead elsewhere, and a container can have a clock of its own. */
-START_TEST(not_one_clock)
+T(not_one_clock)
 {
     struct sample sample = {0};
 
@@ -191,11 +183,10 @@ START_TEST(not_one_clock)
     ck_assert(sample_take(&sample, 1000, 1001, 1002, false)); /* TCP may be a tunnel */
     ck_assert(!sample.same);
 }
-END_TEST
 
 /* The daemon's clock is ahead by any number, runs faster or slower by up to 0.1 %, and is read at any time
  * between the request and its answer: no deadline may be later than the daemon meant. */
-START_TEST(never_later_than_the_daemon)
+T(never_later_than_the_daemon)
 {
     srand(1);
     for (int i = 0; i < 100000; i++) {
@@ -219,9 +210,8 @@ START_TEST(never_later_than_the_daemon)
                       truth_ms);
     }
 }
-END_TEST
 
-START_TEST(the_better_sample_stays)
+T(the_better_sample_stays)
 {
     struct sample sample = {0};
 
@@ -232,11 +222,10 @@ START_TEST(the_better_sample_stays)
     ck_assert(sample_take(&sample, 11000, 510000, 11001, false)); /* newer: less for drift */
     ck_assert_int_gt(sample_deadline_ms(&sample, 600000), before_ms);
 }
-END_TEST
 
 /* The client's clock stood still for a minute (a virtual machine was paused): the old sample gives too late
  * a time. */
-START_TEST(a_clock_that_stood_still)
+T(a_clock_that_stood_still)
 {
     struct sample sample = {0};
 
@@ -249,11 +238,10 @@ START_TEST(a_clock_that_stood_still)
     ck_assert(sample_take(&sample, 2000, 62000, 2001, true));
     ck_assert(!sample.same);
 }
-END_TEST
 
 /* ---- addresses ---- */
 
-START_TEST(addresses)
+T(addresses)
 {
     static const char *const good[][2] = {
         {"unix:/run/x.sock", "unix:/run/x.sock"},
@@ -292,11 +280,10 @@ START_TEST(addresses)
     longest[ADDRESS_PATH_BYTES - 1] = '\0';
     ck_assert(address_parse(longest, &address));
 }
-END_TEST
 
 /* ---- words ---- */
 
-START_TEST(names_of_errors)
+T(names_of_errors)
 {
     ck_assert_str_eq(redlock_error_name(REDLOCK_OK), "ok");
     ck_assert_str_eq(redlock_error_name(REDLOCK_MISUSE), "misuse");
@@ -305,9 +292,8 @@ START_TEST(names_of_errors)
     ck_assert_str_eq(redlock_error_name((enum redlock_error)(REDLOCK_CLOSED + 1)), "unknown");
     ck_assert_str_eq(redlock_error_name((enum redlock_error) - 1), "unknown");
 }
-END_TEST
 
-START_TEST(pairs_of_a_row)
+T(pairs_of_a_row)
 {
     const char *at = "-NOQUORUM job votes=2/5 =x nodes= retry=7 : a=b";
     struct redlock_pair pair;
@@ -325,31 +311,4 @@ START_TEST(pairs_of_a_row)
     at = NULL;
     ck_assert(!redlock_next_pair(&at, &pair));
     ck_assert(!redlock_next_pair(NULL, NULL));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("client_answer");
-    TCase *lines = tcase_create("lines");
-    TCase *rest = tcase_create("clocks, addresses, words");
-
-    tcase_add_test(lines, a_grant);
-    tcase_add_test(lines, words_in_any_order_and_unknown_ones);
-    tcase_add_test(lines, refusals);
-    tcase_add_test(lines, pongs);
-    tcase_add_test(lines, rows_and_events);
-    tcase_add_test(lines, what_is_no_line_of_ours);
-    tcase_add_test(lines, lines_cut_anywhere);
-    tcase_add_test(rest, one_clock);
-    tcase_add_test(rest, not_one_clock);
-    tcase_add_test(rest, never_later_than_the_daemon);
-    tcase_add_test(rest, the_better_sample_stays);
-    tcase_add_test(rest, a_clock_that_stood_still);
-    tcase_add_test(rest, addresses);
-    tcase_add_test(rest, names_of_errors);
-    tcase_add_test(rest, pairs_of_a_row);
-    suite_add_tcase(suite, lines);
-    suite_add_tcase(suite, rest);
-    return suite_run(suite);
 }

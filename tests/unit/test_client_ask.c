@@ -1,7 +1,7 @@
 /* Requests of the client library and their answers: tags, order, limits, time-outs. */
 #include "tests/unit/client_world.h"
 
-START_TEST(nothing_is_asked_before_hello_is_answered)
+T(nothing_is_asked_before_hello_is_answered)
 {
     struct world *w = world_new();
 
@@ -14,9 +14,8 @@ START_TEST(nothing_is_asked_before_hello_is_answered)
     expect_line(w, "#*.* LOCK job ttl=9000");
     expect_silence(w);
 }
-END_TEST
 
-START_TEST(all_options_of_lock)
+T(all_options_of_lock)
 {
     struct world *w = world_new();
     struct redlock_lock_options options = {
@@ -34,9 +33,8 @@ START_TEST(all_options_of_lock)
     ck_assert_ptr_nonnull(core_lock(w->core, w->now_ms, "job", TOKEN_A, &options, &error));
     expect_line(w, "#* RESUME job token=" TOKEN_A " max=9 note=n");
 }
-END_TEST
 
-START_TEST(answers_in_another_order)
+T(answers_in_another_order)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -60,9 +58,8 @@ START_TEST(answers_in_another_order)
     ck_assert_ptr_eq(w->event.lock, b);
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(a_wait_that_connecting_has_used_up)
+T(a_wait_that_connecting_has_used_up)
 {
     struct world *w = world_new();
     ask_lock(w, "job", 50);
@@ -76,9 +73,8 @@ START_TEST(a_wait_that_connecting_has_used_up)
     says(w, "%s -BUSY other", tag(w));
     expect_told(w, "lock other busy : *");
 }
-END_TEST
 
-START_TEST(each_refusal_has_its_error)
+T(each_refusal_has_its_error)
 {
     static const struct {
         const char *line, *error;
@@ -112,7 +108,6 @@ START_TEST(each_refusal_has_its_error)
         expect_nothing(w);
     }
 }
-END_TEST
 
 static struct redlock_lock *ask_for(struct world *w, const char *name,
                                     const struct redlock_lock_options *options)
@@ -122,7 +117,7 @@ static struct redlock_lock *ask_for(struct world *w, const char *name,
 }
 
 /* Several names are one lock, whose name is the list as it was asked. */
-START_TEST(several_names)
+T(several_names)
 {
     struct world *w = world_new();
     char names[REDLOCK_NAMES_BYTES + 1], line[2000];
@@ -158,9 +153,8 @@ START_TEST(several_names)
     expect_line(w, "#* RESUME nn*");
     ck_assert_uint_lt(strlen(w->line), LINE_BYTES - 20);
 }
-END_TEST
 
-START_TEST(one_of_several_slots)
+T(one_of_several_slots)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -182,9 +176,8 @@ START_TEST(one_of_several_slots)
     expect_told(w, "lock pool mode : -MODE pool slots=5");
     ck_assert_int_eq(redlock_slot(NULL), -1);
 }
-END_TEST
 
-START_TEST(who_has_it)
+T(who_has_it)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -209,10 +202,9 @@ START_TEST(who_has_it)
     expect_line(w, "#* WHO job"); /* asked once more, since no row was told */
     ck_assert_uint_eq(w->core->slots_used, 1);
 }
-END_TEST
 
 /* BREAK is never repeated by itself: it might meet the next holder. */
-START_TEST(break_is_asked_once)
+T(break_is_asked_once)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -231,9 +223,8 @@ START_TEST(break_is_asked_once)
     expect_silence(w);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
-START_TEST(rows)
+T(rows)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -251,9 +242,8 @@ START_TEST(rows)
     ck_assert_uint_eq(w->event.request, id);
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(extend_check_unlock)
+T(extend_check_unlock)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -283,10 +273,9 @@ START_TEST(extend_check_unlock)
     ck_assert_uint_eq(w->core->locks_count, 0);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
 /* 300 requests: no more are on their way than redlockd takes, and all are answered. */
-START_TEST(a_window_of_requests)
+T(a_window_of_requests)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -315,9 +304,8 @@ START_TEST(a_window_of_requests)
     ask_lock(w, "a", 0);
     expect_line(w, "#* LOCK a *");
 }
-END_TEST
 
-START_TEST(a_wait_takes_nobodys_place)
+T(a_wait_takes_nobodys_place)
 {
     struct world *w = world_new();
 
@@ -329,9 +317,8 @@ START_TEST(a_wait_takes_nobodys_place)
     ask_lock(w, "other", 0);
     expect_line(w, "#* LOCK other ttl=9000");
 }
-END_TEST
 
-START_TEST(cancel)
+T(cancel)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -352,9 +339,8 @@ START_TEST(cancel)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
-START_TEST(cancel_before_it_was_asked_and_too_late)
+T(cancel_before_it_was_asked_and_too_late)
 {
     struct world *w = world_new();
     struct redlock_lock *early = ask_lock(w, "early", 5000);
@@ -375,10 +361,9 @@ START_TEST(cancel_before_it_was_asked_and_too_late)
     core_cancel(w->core, w->now_ms, late);
     expect_silence(w);
 }
-END_TEST
 
 /* The program was told that there is no answer; a grant after that is given back. */
-START_TEST(a_late_grant_is_given_back)
+T(a_late_grant_is_given_back)
 {
     struct world *w = world_new();
 
@@ -404,9 +389,8 @@ START_TEST(a_late_grant_is_given_back)
     ck_assert_uint_eq(w->core->locks_count, 0);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
-START_TEST(other_requests_give_up_too)
+T(other_requests_give_up_too)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -434,10 +418,9 @@ START_TEST(other_requests_give_up_too)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
 /* EXTEND and CHECK of a lock that goes away have their result all the same, one each. */
-START_TEST(requests_of_a_lock_that_is_let_go)
+T(requests_of_a_lock_that_is_let_go)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -455,31 +438,4 @@ START_TEST(requests_of_a_lock_that_is_let_go)
     expect_nothing(w);
     expect_silence(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        nothing_is_asked_before_hello_is_answered,
-        all_options_of_lock,
-        answers_in_another_order,
-        a_wait_that_connecting_has_used_up,
-        each_refusal_has_its_error,
-        rows,
-        several_names,
-        one_of_several_slots,
-        who_has_it,
-        break_is_asked_once,
-        extend_check_unlock,
-        a_window_of_requests,
-        a_wait_takes_nobodys_place,
-        cancel,
-        cancel_before_it_was_asked_and_too_late,
-        a_late_grant_is_given_back,
-        other_requests_give_up_too,
-        requests_of_a_lock_that_is_let_go,
-    };
-
-    return world_main("client_ask", tests, sizeof tests / sizeof tests[0]);
 }

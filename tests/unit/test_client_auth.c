@@ -11,7 +11,7 @@ static void connects(struct world *w)
     core_connected(w->core, w->now_ms, true);
 }
 
-START_TEST(auth_comes_first)
+T(auth_comes_first)
 {
     struct world *w = world_new();
 
@@ -32,9 +32,8 @@ START_TEST(auth_comes_first)
     expect_line(w, "#u AUTH worker open-sesame");
     ck_assert_str_eq(w->core->secret, ""); /* the secret is kept no longer than needed */
 }
-END_TEST
 
-START_TEST(a_refusal_ends_what_is_asked)
+T(a_refusal_ends_what_is_asked)
 {
     struct world *w = world_new();
 
@@ -62,10 +61,9 @@ START_TEST(a_refusal_ends_what_is_asked)
         passes(w, 2000);
     }
 }
-END_TEST
 
 /* Too many clients of this user: that may pass. */
-START_TEST(a_limit_is_no_refusal)
+T(a_limit_is_no_refusal)
 {
     struct world *w = world_new();
 
@@ -80,9 +78,8 @@ START_TEST(a_limit_is_no_refusal)
     core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "closed");
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(what_no_line_can_have_is_refused)
+T(what_no_line_can_have_is_refused)
 {
     struct world *w = world_new();
     char secret[CORE_SECRET_BYTES + 2];
@@ -99,9 +96,8 @@ START_TEST(what_no_line_can_have_is_refused)
     ck_assert(!core_credentials(w->core, "u", "s\nQUIT"));
     ck_assert(!core_credentials(w->core, "u", "s\xc3\xa9same"));
 }
-END_TEST
 
-START_TEST(strange_answers)
+T(strange_answers)
 {
     struct world *w = world_new();
 
@@ -114,16 +110,4 @@ START_TEST(strange_answers)
     ck_assert_int_eq(core_action(w->core), ACTION_CLOSE);
     core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "closed");
     expect_told(w, "down protocol : what answers AUTH is no redlockd*");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        auth_comes_first,      a_refusal_ends_what_is_asked,
-        a_limit_is_no_refusal, what_no_line_can_have_is_refused,
-        strange_answers,
-    };
-
-    return world_main("client_auth", tests, sizeof tests / sizeof tests[0]);
 }

@@ -42,7 +42,7 @@ static struct redlock_lock *has_lease(struct world *w, const char *name)
 
 /* ---- the daemon's clock ---- */
 
-START_TEST(all_deadlines_are_earlier)
+T(all_deadlines_are_earlier)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -71,9 +71,8 @@ START_TEST(all_deadlines_are_earlier)
     ck_assert_int_eq(deadline(later), START_MS + TTL_MS);
     ck_assert_int_eq(w->core->state, CORE_UP);
 }
-END_TEST
 
-START_TEST(over_by_that_and_lost_at_once)
+T(over_by_that_and_lost_at_once)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -92,9 +91,8 @@ START_TEST(over_by_that_and_lost_at_once)
     expect_line(w, "#* UNLOCK job token=" TOKEN_A); /* redlockd may have renewed the lock meanwhile */
     expect_silence(w);
 }
-END_TEST
 
-START_TEST(nothing_is_so_long_that_it_overflows)
+T(nothing_is_so_long_that_it_overflows)
 {
     struct world *w = world_new();
 
@@ -114,10 +112,9 @@ START_TEST(nothing_is_so_long_that_it_overflows)
         expect_told(w, "down *");
     }
 }
-END_TEST
 
 /* redlockd renewed at once, and both lines were read together. */
-START_TEST(renewed_behind_it)
+T(renewed_behind_it)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -129,9 +126,8 @@ START_TEST(renewed_behind_it)
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), 11000);
 }
-END_TEST
 
-START_TEST(expiring_comes_earlier_too)
+T(expiring_comes_earlier_too)
 {
     struct world *w = world_new();
 
@@ -145,10 +141,9 @@ START_TEST(expiring_comes_earlier_too)
     passes(w, 1);
     expect_told(w, "expiring job ok"); /* a third of the TTL is left */
 }
-END_TEST
 
 /* The time behind before this connection is in all deadlines that were told on it. */
-START_TEST(hello_tells_what_is_behind)
+T(hello_tells_what_is_behind)
 {
     struct world *w = world_new();
     dial(w, false);
@@ -174,9 +169,8 @@ START_TEST(hello_tells_what_is_behind)
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), told_ms - 600);
 }
-END_TEST
 
-START_TEST(hello_at_once_where_the_clocks_are_two)
+T(hello_at_once_where_the_clocks_are_two)
 {
     struct world *w = world_new();
 
@@ -203,9 +197,8 @@ START_TEST(hello_at_once_where_the_clocks_are_two)
     greets(w, w->now_ms + THEIRS_MS, 1);
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(hello_each_second_while_a_lock_is_held)
+T(hello_each_second_while_a_lock_is_held)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -232,11 +225,10 @@ START_TEST(hello_each_second_while_a_lock_is_held)
     passes(w, 5000);
     expect_silence(w);
 }
-END_TEST
 
 /* ---- our own clock ---- */
 
-START_TEST(our_host_stood_still)
+T(our_host_stood_still)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -257,11 +249,10 @@ START_TEST(our_host_stood_still)
     passes(w, LOST_GRACE_MS);
     expect_told(w, "lost job lost : expired");
 }
-END_TEST
 
 /* The daemon's host stands still first, which changes nothing, since the client's clock counts on. Then the
  * client's host stands still. */
-START_TEST(both_hosts_stood_still)
+T(both_hosts_stood_still)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -282,10 +273,9 @@ START_TEST(both_hosts_stood_still)
     ck_assert_int_ge(deadline(lock), told_ms - 2000);
     ck_assert_int_le(deadline(lock), told_ms - 2000 + 10); /* 0.1 % less is taken off for drift */
 }
-END_TEST
 
 /* Without a new until= the later sample may only show that the daemon's clock stood still. */
-START_TEST(no_hello_makes_a_deadline_later)
+T(no_hello_makes_a_deadline_later)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -311,11 +301,10 @@ START_TEST(no_hello_makes_a_deadline_later)
     expect_told(w, "renewed job ok");
     ck_assert_int_eq(deadline(lock), w->now_ms + TTL_MS - 9 - 1);
 }
-END_TEST
 
 /* ---- on another connection ---- */
 
-START_TEST(behind_while_the_connection_was_gone)
+T(behind_while_the_connection_was_gone)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -337,10 +326,9 @@ START_TEST(behind_while_the_connection_was_gone)
     passes(w, 0);
     expect_told(w, "lost job lost : expired");
 }
-END_TEST
 
 /* The same on one machine, whose clock stood still for both. */
-START_TEST(behind_on_the_same_machine)
+T(behind_on_the_same_machine)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -359,10 +347,9 @@ START_TEST(behind_on_the_same_machine)
     expect_told(w, "up *");
     ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 3000);
 }
-END_TEST
 
 /* Stalls of long ago are in no deadline that this client was told. */
-START_TEST(what_another_daemon_is_behind)
+T(what_another_daemon_is_behind)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -388,10 +375,9 @@ START_TEST(what_another_daemon_is_behind)
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), told_ms - 500);
 }
-END_TEST
 
 /* redlockd was restarted by socket activation, and HELLO lay in the backlog meanwhile. */
-START_TEST(hello_in_the_backlog)
+T(hello_in_the_backlog)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -420,10 +406,9 @@ START_TEST(hello_in_the_backlog)
     passes(w, 5000);
     expect_told(w, "lost job lost : expired");
 }
-END_TEST
 
 /* All four HELLOs are slow: the shortest round trip counts for the deadline of a new lock. */
-START_TEST(the_shortest_hello)
+T(the_shortest_hello)
 {
     struct world *w = world_new();
 
@@ -441,11 +426,10 @@ START_TEST(the_shortest_hello)
     expect_silence(w);
     ck_assert_int_eq(deadline(has_lock_elsewhere(w)), w->now_ms + TTL_MS - 200 - 10 - 1);
 }
-END_TEST
 
 /* The first HELLO shows in spite of its slowness that the client's host stood still: the deadline moves by what that
  * proves, and by the rest when the clock is known better. */
-START_TEST(a_slow_hello_proves_that_our_host_stood_still)
+T(a_slow_hello_proves_that_our_host_stood_still)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -466,10 +450,9 @@ START_TEST(a_slow_hello_proves_that_our_host_stood_still)
     ck_assert_int_le(deadline(lock), START_MS + TTL_MS - stood_ms);
     ck_assert_int_ge(deadline(lock), START_MS + TTL_MS - stood_ms - 20 - 10);
 }
-END_TEST
 
 /* That the client's host stood still shows only by the second HELLO, which is compared with the connection before. */
-START_TEST(a_repeated_hello_proves_that_our_host_stood_still)
+T(a_repeated_hello_proves_that_our_host_stood_still)
 {
     struct world *w = world_new();
     comes_up_elsewhere(w);
@@ -488,31 +471,4 @@ START_TEST(a_repeated_hello_proves_that_our_host_stood_still)
     expect_nothing(w);
     ck_assert_int_le(deadline(lock), START_MS + TTL_MS - 800);
     ck_assert_int_ge(deadline(lock), START_MS + TTL_MS - 800 - 10);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        all_deadlines_are_earlier,
-        over_by_that_and_lost_at_once,
-        nothing_is_so_long_that_it_overflows,
-        renewed_behind_it,
-        expiring_comes_earlier_too,
-        hello_tells_what_is_behind,
-        hello_at_once_where_the_clocks_are_two,
-        hello_each_second_while_a_lock_is_held,
-        our_host_stood_still,
-        both_hosts_stood_still,
-        no_hello_makes_a_deadline_later,
-        behind_while_the_connection_was_gone,
-        behind_on_the_same_machine,
-        what_another_daemon_is_behind,
-        hello_in_the_backlog,
-        the_shortest_hello,
-        a_slow_hello_proves_that_our_host_stood_still,
-        a_repeated_hello_proves_that_our_host_stood_still,
-    };
-
-    return world_main("client_clock", tests, sizeof tests / sizeof tests[0]);
 }

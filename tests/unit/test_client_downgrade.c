@@ -38,7 +38,7 @@ static void is_resumed(struct world *w, const char *words)
          (long long)w->now_ms + TTL_MS, words);
 }
 
-START_TEST(a_writer_becomes_a_reader)
+T(a_writer_becomes_a_reader)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -68,10 +68,9 @@ START_TEST(a_writer_becomes_a_reader)
     ck_assert_uint_eq(w->core->slots_used, 0);
     core_free(w->core);
 }
-END_TEST
 
 /* redlockd has done nothing, and the program has heard nothing else before. */
-START_TEST(refused)
+T(refused)
 {
     static const char *const answers[][2] = {
         {"-LIMIT page limit=max_rounds", "downgrade page limit : *"},
@@ -95,9 +94,8 @@ START_TEST(refused)
         core_free(w->core);
     }
 }
-END_TEST
 
-START_TEST(notheld)
+T(notheld)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -109,10 +107,9 @@ START_TEST(notheld)
     expect_nothing(w);
     core_free(w->core);
 }
-END_TEST
 
 /* The library goes on asking, so that the lock has a token that every redlockd takes. */
-START_TEST(too_few_masters_know)
+T(too_few_masters_know)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -137,10 +134,9 @@ START_TEST(too_few_masters_know)
     expect_silence(w);
     core_free(w->core);
 }
-END_TEST
 
 /* The new token is in it: were it not read, no event of the lock would be understood any more. */
-START_TEST(a_late_answer_is_read)
+T(a_late_answer_is_read)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -164,9 +160,8 @@ START_TEST(a_late_answer_is_read)
     expect_told(w, "lost page *");
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(lost_meanwhile)
+T(lost_meanwhile)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -183,9 +178,8 @@ START_TEST(lost_meanwhile)
     expect_nothing(w);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(unlocked_meanwhile)
+T(unlocked_meanwhile)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -204,9 +198,8 @@ START_TEST(unlocked_meanwhile)
     ck_assert_uint_eq(w->core->slots_used, 0);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(let_go_of_meanwhile)
+T(let_go_of_meanwhile)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -223,11 +216,10 @@ START_TEST(let_go_of_meanwhile)
     ck_assert_uint_eq(w->core->locks_count, 0);
     core_free(w->core);
 }
-END_TEST
 
 /* ---- the connection breaks before the answer has come ---- */
 
-START_TEST(resumed_as_a_reader)
+T(resumed_as_a_reader)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -241,9 +233,8 @@ START_TEST(resumed_as_a_reader)
     ck_assert(is_reader(lock));
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(resumed_as_a_writer)
+T(resumed_as_a_writer)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -258,10 +249,9 @@ START_TEST(resumed_as_a_writer)
     ck_assert_str_eq(lock->token_text, TOKEN_C);
     core_free(w->core);
 }
-END_TEST
 
 /* The program was told that it reads: the library asks again without being told. */
-START_TEST(stays_a_reader_over_connections)
+T(stays_a_reader_over_connections)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -284,9 +274,8 @@ START_TEST(stays_a_reader_over_connections)
     ck_assert(is_reader(lock) && !lock->downgrading);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(asked_while_there_is_no_connection)
+T(asked_while_there_is_no_connection)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -304,9 +293,8 @@ START_TEST(asked_while_there_is_no_connection)
     expect_told(w, "downgrade page ok");
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(not_resumed)
+T(not_resumed)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_downgrading(w);
@@ -326,11 +314,10 @@ START_TEST(not_resumed)
     expect_nothing(w);
     core_free(w->core);
 }
-END_TEST
 
 /* ---- locks that were taken over ---- */
 
-START_TEST(a_readers_lock_is_taken_over)
+T(a_readers_lock_is_taken_over)
 {
     struct world *w = world_new();
     struct redlock_lock_options options = {.mode = REDLOCK_EXCLUSIVE};
@@ -346,9 +333,8 @@ START_TEST(a_readers_lock_is_taken_over)
     expect_silence(w);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(a_writers_lock_is_taken_over)
+T(a_writers_lock_is_taken_over)
 {
     struct world *w = world_new();
     struct redlock_lock_options options = {.mode = REDLOCK_SHARED}; /* the token knows better */
@@ -362,28 +348,4 @@ START_TEST(a_writers_lock_is_taken_over)
     ask(w, lock, ASK_DOWNGRADE);
     expect_line(w, "#* LOCK page mode=shared token=" TOKEN_B);
     core_free(w->core);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        a_writer_becomes_a_reader,
-        refused,
-        notheld,
-        too_few_masters_know,
-        a_late_answer_is_read,
-        lost_meanwhile,
-        unlocked_meanwhile,
-        let_go_of_meanwhile,
-        resumed_as_a_reader,
-        resumed_as_a_writer,
-        stays_a_reader_over_connections,
-        asked_while_there_is_no_connection,
-        not_resumed,
-        a_readers_lock_is_taken_over,
-        a_writers_lock_is_taken_over,
-    };
-
-    return world_main("client_downgrade", tests, sizeof tests / sizeof tests[0]);
 }

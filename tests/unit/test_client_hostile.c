@@ -7,7 +7,7 @@ static void expect_fnmatch(const char *text, const char *pattern)
 }
 
 /* An answer may come in pieces of any size, with CR LF, with empty lines between. */
-START_TEST(an_answer_byte_by_byte)
+T(an_answer_byte_by_byte)
 {
     struct world *w = world_new();
     char line[256];
@@ -23,9 +23,8 @@ START_TEST(an_answer_byte_by_byte)
     }
     expect_told(w, "lock job ok");
 }
-END_TEST
 
-START_TEST(what_answers_nothing_is_ignored)
+T(what_answers_nothing_is_ignored)
 {
     struct world *w = world_new();
 
@@ -50,7 +49,6 @@ START_TEST(what_answers_nothing_is_ignored)
     says(w, "%s -BUSY job", mine); /* twice */
     expect_nothing(w);
 }
-END_TEST
 
 static void breaks(const char *answer, const char *why)
 {
@@ -72,7 +70,7 @@ static void breaks(const char *answer, const char *why)
     core_free(w->core);
 }
 
-START_TEST(what_no_redlockd_says_ends_the_connection)
+T(what_no_redlockd_says_ends_the_connection)
 {
     char longest[2 * SERVER_LINE_BYTES];
 
@@ -91,9 +89,8 @@ START_TEST(what_no_redlockd_says_ends_the_connection)
     longest[sizeof longest - 1] = '\0';
     breaks(longest, "down protocol : *longer than 2,048 bytes");
 }
-END_TEST
 
-START_TEST(a_line_as_long_as_allowed)
+T(a_line_as_long_as_allowed)
 {
     struct world *w = world_new();
     char line[SERVER_LINE_BYTES + 1];
@@ -108,10 +105,9 @@ START_TEST(a_line_as_long_as_allowed)
     expect_told(w, "lock job busy : -BUSY job : xxx*");
     ck_assert_uint_eq(strlen(w->event.text), SERVER_LINE_BYTES - 1 - (size_t)len + strlen("-BUSY job : "));
 }
-END_TEST
 
 /* A server with impossible values: nothing is held for ever, nothing overflows. */
-START_TEST(until_the_end_of_the_world)
+T(until_the_end_of_the_world)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -125,9 +121,8 @@ START_TEST(until_the_end_of_the_world)
     passes(w, 100);
     expect_told(w, "lost job lost : expired");
 }
-END_TEST
 
-START_TEST(limits_of_a_handle)
+T(limits_of_a_handle)
 {
     struct world *w = world_new();
     enum redlock_error error = REDLOCK_OK;
@@ -143,10 +138,9 @@ START_TEST(limits_of_a_handle)
     ck_assert_int_eq(error, REDLOCK_LIMIT);
     core_free(w->core);
 }
-END_TEST
 
 /* Lines of the greatest length, as many as can be, and a kernel that takes no more: nothing overflows. */
-START_TEST(output_that_nobody_takes)
+T(output_that_nobody_takes)
 {
     struct world *w = world_new();
     char name[REDLOCK_NAME_BYTES + 1];
@@ -168,16 +162,4 @@ START_TEST(output_that_nobody_takes)
     }
     expect_silence(w);
     ck_assert(!core_has_output(w->core));
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        an_answer_byte_by_byte,    what_answers_nothing_is_ignored, what_no_redlockd_says_ends_the_connection,
-        a_line_as_long_as_allowed, until_the_end_of_the_world,      limits_of_a_handle,
-        output_that_nobody_takes,
-    };
-
-    return world_main("client_hostile", tests, sizeof tests / sizeof tests[0]);
 }

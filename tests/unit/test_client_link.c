@@ -4,7 +4,7 @@
 
 /* ---- connecting ---- */
 
-START_TEST(never_there_ends_requests_at_once)
+T(never_there_ends_requests_at_once)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -28,9 +28,8 @@ START_TEST(never_there_ends_requests_at_once)
     expect_told(w, "unlock other connect : gone");
     expect_nothing(w); /* down is told once */
 }
-END_TEST
 
-START_TEST(once_there_is_waited_for)
+T(once_there_is_waited_for)
 {
     struct world *w = world_new();
 
@@ -53,11 +52,10 @@ START_TEST(once_there_is_waited_for)
     time_is(w, START_MS + 10100);
     expect_told(w, "lock job connect : gone");
 }
-END_TEST
 
 /* The longest pause doubles from 20 ms to a second, and no pause is shorter than half of the longest one.
  * After a connection that lasted the pauses begin anew. */
-START_TEST(back_off)
+T(back_off)
 {
     struct world *w = world_new();
     int64_t most_ms = BACKOFF_FIRST_MS;
@@ -86,9 +84,8 @@ START_TEST(back_off)
     expect_told(w, "down *");
     ck_assert_int_le(core_deadline_ms(w->core) - w->now_ms, BACKOFF_FIRST_MS);
 }
-END_TEST
 
-START_TEST(clients_do_not_come_back_together)
+T(clients_do_not_come_back_together)
 {
     int64_t first_ms = 0;
     unsigned different = 0;
@@ -108,9 +105,8 @@ START_TEST(clients_do_not_come_back_together)
     }
     ck_assert_uint_gt(different, 40);
 }
-END_TEST
 
-START_TEST(connecting_and_hello_have_a_limit)
+T(connecting_and_hello_have_a_limit)
 {
     struct world *w = world_new();
 
@@ -128,10 +124,9 @@ START_TEST(connecting_and_hello_have_a_limit)
     goes_down(w);
     ck_assert_str_eq(w->core->why, "connected, but HELLO is not answered");
 }
-END_TEST
 
 /* The daemon that answers now may be another one, on another machine. */
-START_TEST(another_connection_another_clock)
+T(another_connection_another_clock)
 {
     struct world *w = world_new();
 
@@ -145,11 +140,10 @@ START_TEST(another_connection_another_clock)
     expect_told(w, "up *");
     ck_assert(!w->core->sample.same);
 }
-END_TEST
 
 /* ---- what is brought along ---- */
 
-START_TEST(requests_are_asked_again_in_their_order)
+T(requests_are_asked_again_in_their_order)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -185,9 +179,8 @@ START_TEST(requests_are_asked_again_in_their_order)
     expect_line(w, "#* LOCK c ttl=9000");
     expect_silence(w);
 }
-END_TEST
 
-START_TEST(half_a_list_is_not_asked_again)
+T(half_a_list_is_not_asked_again)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -206,9 +199,8 @@ START_TEST(half_a_list_is_not_asked_again)
     expect_line(w, "#* SHOW NODES");
     expect_silence(w);
 }
-END_TEST
 
-START_TEST(cancelled_while_the_connection_ends)
+T(cancelled_while_the_connection_ends)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -222,10 +214,9 @@ START_TEST(cancelled_while_the_connection_ends)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
 /* With little time left, the next attempt comes sooner. */
-START_TEST(hurry_while_locks_wait)
+T(hurry_while_locks_wait)
 {
     struct world *w = world_new();
 
@@ -238,11 +229,10 @@ START_TEST(hurry_while_locks_wait)
     expect_told(w, "down *");
     ck_assert_int_le(core_deadline_ms(w->core) - w->now_ms, 100);
 }
-END_TEST
 
 /* ---- silence ---- */
 
-START_TEST(ping_and_its_answer)
+T(ping_and_its_answer)
 {
     struct world *w = world_new();
 
@@ -263,9 +253,8 @@ START_TEST(ping_and_its_answer)
     ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(silence_within_an_answer)
+T(silence_within_an_answer)
 {
     struct world *w = world_new();
 
@@ -285,10 +274,9 @@ START_TEST(silence_within_an_answer)
     goes_down(w);
     expect_told(w, "down connect : redlockd fell silent within an answer");
 }
-END_TEST
 
 /* A short TTL does not leave so much time. */
-START_TEST(silence_within_an_answer_while_a_lock_is_held)
+T(silence_within_an_answer_while_a_lock_is_held)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -304,9 +292,8 @@ START_TEST(silence_within_an_answer_while_a_lock_is_held)
     expect_told(w, "down connect : redlockd fell silent within an answer");
     ck_assert_int_eq(deadline(lock), START_MS + TTL_MS);
 }
-END_TEST
 
-START_TEST(silence_between_two_answers)
+T(silence_between_two_answers)
 {
     struct world *w = world_new();
 
@@ -316,27 +303,4 @@ START_TEST(silence_between_two_answers)
     passes(w, STALL_MS);
     ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     expect_silence(w);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        never_there_ends_requests_at_once,
-        once_there_is_waited_for,
-        back_off,
-        clients_do_not_come_back_together,
-        connecting_and_hello_have_a_limit,
-        another_connection_another_clock,
-        requests_are_asked_again_in_their_order,
-        half_a_list_is_not_asked_again,
-        cancelled_while_the_connection_ends,
-        hurry_while_locks_wait,
-        ping_and_its_answer,
-        silence_within_an_answer,
-        silence_within_an_answer_while_a_lock_is_held,
-        silence_between_two_answers,
-    };
-
-    return world_main("client_link", tests, sizeof tests / sizeof tests[0]);
 }

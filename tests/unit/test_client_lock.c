@@ -1,7 +1,7 @@
 /* A lock's life in the client library: its deadline, renewals, loss, and the program's calls. */
 #include "tests/unit/client_world.h"
 
-START_TEST(held_until_until)
+T(held_until_until)
 {
     struct world *w = world_new();
 
@@ -11,10 +11,9 @@ START_TEST(held_until_until)
     ck_assert_uint_eq(atomic_load(&lock->fence), 7);
     ck_assert_str_eq(lock->token_text, TOKEN_A);
 }
-END_TEST
 
 /* Only a redlockd that takes it is told why a lock was lost. */
-START_TEST(given_back_as_lost)
+T(given_back_as_lost)
 {
     static const char *const features[] = {"", " features=later", " features=losing,lost,later",
                                            " features=lost"};
@@ -33,10 +32,9 @@ START_TEST(given_back_as_lost)
         core_free(w->core);
     }
 }
-END_TEST
 
 /* Over TCP the answer of HELLO may have been slow: its way is taken off, and 0.1 %, and 1 ms. */
-START_TEST(held_until_less_on_another_clock)
+T(held_until_less_on_another_clock)
 {
     struct world *w = world_new();
 
@@ -60,9 +58,8 @@ START_TEST(held_until_less_on_another_clock)
     expect_told(w, "renewed job ok");
     ck_assert_int_eq(deadline(lock), w->now_ms + 10000 - 10 - 1);
 }
-END_TEST
 
-START_TEST(hello_again_only_where_it_helps)
+T(hello_again_only_where_it_helps)
 {
     struct world *w = world_new();
 
@@ -75,9 +72,8 @@ START_TEST(hello_again_only_where_it_helps)
         expect_silence(w);
     }
 }
-END_TEST
 
-START_TEST(renewed)
+T(renewed)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -93,9 +89,8 @@ START_TEST(renewed)
     ck_assert_int_eq(deadline(a), 10000);
     ck_assert_int_eq(deadline(b), 13000);
 }
-END_TEST
 
-START_TEST(expiring_then_lost)
+T(expiring_then_lost)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -132,9 +127,8 @@ START_TEST(expiring_then_lost)
     expect_silence(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
-START_TEST(expiring_once_for_each_deadline)
+T(expiring_once_for_each_deadline)
 {
     struct world *w = world_new();
 
@@ -149,11 +143,10 @@ START_TEST(expiring_once_for_each_deadline)
     passes(w, 1000);
     expect_nothing(w);
 }
-END_TEST
 
 /* Lines in the socket count before the clock: redlockd renewed in time, only the client was slow to
  * read. */
-START_TEST(a_renewal_that_is_read_late)
+T(a_renewal_that_is_read_late)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -166,9 +159,8 @@ START_TEST(a_renewal_that_is_read_late)
     expect_nothing(w);
     ck_assert_int_eq(lock->state, LOCK_HELD);
 }
-END_TEST
 
-START_TEST(lost_by_each_reason)
+T(lost_by_each_reason)
 {
     static const char *const reasons[] = {"expired", "max", "gone", "released", "moved", "closed"};
     struct world *w = world_new();
@@ -198,10 +190,9 @@ START_TEST(lost_by_each_reason)
     core_forget(w->core, w->now_ms, lock);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
 /* Taken again under the same name: the old lock's events do not concern the new one. */
-START_TEST(news_of_a_lock_of_before)
+T(news_of_a_lock_of_before)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -216,9 +207,8 @@ START_TEST(news_of_a_lock_of_before)
     expect_nothing(w);
     ck_assert_int_eq(lock->state, LOCK_HELD);
 }
-END_TEST
 
-START_TEST(lost_while_it_is_given_back)
+T(lost_while_it_is_given_back)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -232,9 +222,8 @@ START_TEST(lost_while_it_is_given_back)
     expect_told(w, "unlock job notheld : -NOTHELD job : it was *");
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(not_held_any_more)
+T(not_held_any_more)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -248,9 +237,8 @@ START_TEST(not_held_any_more)
     ck_assert_int_eq(deadline(lock), 0);
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(not_known_is_not_lost)
+T(not_known_is_not_lost)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -264,7 +252,6 @@ START_TEST(not_known_is_not_lost)
     ck_assert_int_eq(lock->state, LOCK_HELD);
     ck_assert_int_eq(deadline(lock), 10000);
 }
-END_TEST
 
 /* ---- leases and tokens from elsewhere ---- */
 
@@ -278,7 +265,7 @@ static struct redlock_lock *has_lease(struct world *w)
     return lease;
 }
 
-START_TEST(a_lease_ends_without_a_word)
+T(a_lease_ends_without_a_word)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -292,10 +279,9 @@ START_TEST(a_lease_ends_without_a_word)
     expect_silence(w); /* another client may have extended the lease, so this client gives nothing back */
     ck_assert_int_eq(lease->state, LOCK_LOST);
 }
-END_TEST
 
 /* Between the end of the lease and this answer another client may have had the lock. */
-START_TEST(a_lease_that_is_extended_too_late)
+T(a_lease_that_is_extended_too_late)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -309,9 +295,8 @@ START_TEST(a_lease_that_is_extended_too_late)
     expect_told(w, "lost lease lost : expired");
     ck_assert_int_eq(deadline(lease), 0);
 }
-END_TEST
 
-START_TEST(a_lease_that_is_forgotten_stays)
+T(a_lease_that_is_forgotten_stays)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -321,9 +306,8 @@ START_TEST(a_lease_that_is_forgotten_stays)
     expect_silence(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
-START_TEST(a_token_from_elsewhere)
+T(a_token_from_elsewhere)
 {
     struct world *w = world_new();
     enum redlock_error error;
@@ -351,11 +335,10 @@ START_TEST(a_token_from_elsewhere)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
 /* ---- letting go ---- */
 
-START_TEST(forget_gives_back)
+T(forget_gives_back)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -369,9 +352,8 @@ START_TEST(forget_gives_back)
     ck_assert_uint_eq(w->core->locks_count, 0);
     ck_assert_uint_eq(w->core->sessions, 0);
 }
-END_TEST
 
-START_TEST(forget_a_wait)
+T(forget_a_wait)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -400,10 +382,9 @@ START_TEST(forget_a_wait)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
 /* A callback may forget the lock of the event that it is being told. */
-START_TEST(let_go_of_what_is_being_told)
+T(let_go_of_what_is_being_told)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -430,10 +411,9 @@ START_TEST(let_go_of_what_is_being_told)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
 /* The tokens of 10,000 locks are found in the table, and each event reaches its lock. */
-START_TEST(many_locks)
+T(many_locks)
 {
     enum { MANY = 10000 };
     static struct redlock_lock *locks[MANY];
@@ -461,34 +441,4 @@ START_TEST(many_locks)
     }
     ck_assert_uint_eq(w->core->sessions, MANY / 2);
     ck_assert_uint_eq(w->core->locks_count, MANY / 2);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        held_until_until,
-        given_back_as_lost,
-        held_until_less_on_another_clock,
-        hello_again_only_where_it_helps,
-        renewed,
-        expiring_then_lost,
-        expiring_once_for_each_deadline,
-        a_renewal_that_is_read_late,
-        lost_by_each_reason,
-        news_of_a_lock_of_before,
-        lost_while_it_is_given_back,
-        not_held_any_more,
-        not_known_is_not_lost,
-        a_lease_ends_without_a_word,
-        a_lease_that_is_extended_too_late,
-        a_lease_that_is_forgotten_stays,
-        a_token_from_elsewhere,
-        forget_gives_back,
-        forget_a_wait,
-        let_go_of_what_is_being_told,
-        many_locks,
-    };
-
-    return world_main("client_lock", tests, sizeof tests / sizeof tests[0]);
 }

@@ -21,7 +21,7 @@ static struct redlock_lock *is_told_to_move(struct world *w)
     return lock;
 }
 
-START_TEST(nobody_there_grants_locks)
+T(nobody_there_grants_locks)
 {
     static const char *const no[] = {"+PONG ready=0", "-LIMIT : too many clients", "+BYE", "HTTP/1.1 400",
                                      ""};
@@ -43,9 +43,8 @@ START_TEST(nobody_there_grants_locks)
     ck_assert_int_gt(deadline(lock), until_ms);
     ck_assert_int_eq(lock->state, LOCK_HELD);
 }
-END_TEST
 
-START_TEST(moves_when_nothing_is_under_way)
+T(moves_when_nothing_is_under_way)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_told_to_move(w);
@@ -76,9 +75,8 @@ START_TEST(moves_when_nothing_is_under_way)
     ck_assert(!core_binds(w->core, parked));
     expect_line(w, "#* LOCK next *");
 }
-END_TEST
 
-START_TEST(the_next_redlockd_does_not_last)
+T(the_next_redlockd_does_not_last)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_told_to_move(w);
@@ -92,9 +90,8 @@ START_TEST(the_next_redlockd_does_not_last)
     comes_up(w);
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
 }
-END_TEST
 
-START_TEST(the_connection_ends_before_the_move)
+T(the_connection_ends_before_the_move)
 {
     struct world *w = world_new();
 
@@ -107,9 +104,8 @@ START_TEST(the_connection_ends_before_the_move)
     comes_up(w);
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
 }
-END_TEST
 
-START_TEST(readers_and_slots_are_resumed)
+T(readers_and_slots_are_resumed)
 {
     struct world *w = world_new();
     struct redlock_lock_options readers = {.mode = REDLOCK_SHARED}, places = {.slots = 3};
@@ -129,15 +125,4 @@ START_TEST(readers_and_slots_are_resumed)
     comes_up(w);
     expect_line(w, "#* RESUME read token=" TOKEN_A);
     expect_line(w, "#* RESUME place token=" TOKEN_B);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        nobody_there_grants_locks,           moves_when_nothing_is_under_way, the_next_redlockd_does_not_last,
-        the_connection_ends_before_the_move, readers_and_slots_are_resumed,
-    };
-
-    return world_main("client_move", tests, sizeof tests / sizeof tests[0]);
 }

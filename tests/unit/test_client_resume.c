@@ -12,7 +12,7 @@ static struct redlock_lock *is_resuming(struct world *w)
     return lock;
 }
 
-START_TEST(a_lock_is_resumed)
+T(a_lock_is_resumed)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -39,9 +39,8 @@ START_TEST(a_lock_is_resumed)
     expect_told(w, "renewed job ok");
     expect_nothing(w);
 }
-END_TEST
 
-START_TEST(a_lease_needs_no_connection)
+T(a_lease_needs_no_connection)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -57,9 +56,8 @@ START_TEST(a_lease_needs_no_connection)
     comes_up(w);
     expect_line(w, "#* EXTEND lease token=" TOKEN_A " ttl=9000");
 }
-END_TEST
 
-START_TEST(resume_with_what_is_left_of_max)
+T(resume_with_what_is_left_of_max)
 {
     struct world *w = world_new();
     struct redlock_lock_options options = {.ttl_ms = TTL_MS, .max_ms = 12000, .note = "n"};
@@ -101,9 +99,8 @@ START_TEST(resume_with_what_is_left_of_max)
     expect_told(w, "up *");
     expect_line(w, "#* RESUME job token=" TOKEN_B " ttl=5000 max=5000 note=n"); /* from the first grant on */
 }
-END_TEST
 
-START_TEST(not_resumed)
+T(not_resumed)
 {
     static const char *const answers[][2] = {
         {"-BADARG job : ttl", "lost job lost : refused"},
@@ -122,9 +119,8 @@ START_TEST(not_resumed)
         core_free(w->core);
     }
 }
-END_TEST
 
-START_TEST(notheld_is_believed_after_100_ms)
+T(notheld_is_believed_after_100_ms)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -144,9 +140,8 @@ START_TEST(notheld_is_believed_after_100_ms)
     expect_silence(w);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(resume_is_tried_again)
+T(resume_is_tried_again)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -167,10 +162,9 @@ START_TEST(resume_is_tried_again)
         ;
     ck_assert_str_eq(w->line, "");
 }
-END_TEST
 
 /* A lock that is resumed behind its deadline may have been another's in between: it is given back. */
-START_TEST(resumed_too_late)
+T(resumed_too_late)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -186,10 +180,9 @@ START_TEST(resumed_too_late)
     core_forget(w->core, w->now_ms, lock);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
 /* The earlier until= was told by another clock: the new daemon's HELLO says nothing about it. */
-START_TEST(the_deadline_of_before_stays)
+T(the_deadline_of_before_stays)
 {
     struct world *w = world_new();
 
@@ -208,10 +201,9 @@ START_TEST(the_deadline_of_before_stays)
     expect_told(w, "up *");
     ck_assert_int_eq(deadline(lock), deadline_ms);
 }
-END_TEST
 
 /* The old token belongs to the connection before: no event here can concern it. */
-START_TEST(news_of_the_old_token)
+T(news_of_the_old_token)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -223,11 +215,10 @@ START_TEST(news_of_the_old_token)
     ck_assert_int_eq(deadline(lock), START_MS + TTL_MS);
     ck_assert_int_eq(lock->state, LOCK_RESUMING);
 }
-END_TEST
 
 /* ---- letting go meanwhile ---- */
 
-START_TEST(unlock_while_it_is_resumed)
+T(unlock_while_it_is_resumed)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -247,9 +238,8 @@ START_TEST(unlock_while_it_is_resumed)
     expect_nothing(w);
     ck_assert_uint_eq(w->core->slots_used, 0);
 }
-END_TEST
 
-START_TEST(unlock_while_it_cannot_be_resumed)
+T(unlock_while_it_cannot_be_resumed)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -286,9 +276,8 @@ START_TEST(unlock_while_it_cannot_be_resumed)
         ;
     ck_assert_str_eq(w->line + strcspn(w->line, " "), " UNLOCK job token=" TOKEN_B);
 }
-END_TEST
 
-START_TEST(refused_after_its_unlock_was_given_up)
+T(refused_after_its_unlock_was_given_up)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -304,9 +293,8 @@ START_TEST(refused_after_its_unlock_was_given_up)
     ck_assert_uint_eq(w->core->locks_count, 0);
     core_free(w->core);
 }
-END_TEST
 
-START_TEST(unlock_while_there_is_no_connection)
+T(unlock_while_there_is_no_connection)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -326,9 +314,8 @@ START_TEST(unlock_while_there_is_no_connection)
     expect_silence(w);
     ck_assert_uint_eq(w->core->locks_count, 0);
 }
-END_TEST
 
-START_TEST(lost_while_there_is_no_connection)
+T(lost_while_there_is_no_connection)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -351,11 +338,10 @@ START_TEST(lost_while_there_is_no_connection)
     expect_told(w, "up *");
     expect_silence(w);
 }
-END_TEST
 
 /* ---- a redlockd that stops ---- */
 
-START_TEST(drain)
+T(drain)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -385,9 +371,8 @@ START_TEST(drain)
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
     expect_line(w, "#* LOCK wait *");
 }
-END_TEST
 
-START_TEST(resume_of_a_redlockd_that_drains)
+T(resume_of_a_redlockd_that_drains)
 {
     struct world *w = world_new();
     struct redlock_lock *lock = is_resuming(w);
@@ -402,13 +387,12 @@ START_TEST(resume_of_a_redlockd_that_drains)
     comes_up(w);
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
 }
-END_TEST
 
 /* ---- a redlockd that is given up ---- */
 
 /* The end of the old connection would give the lock back before it is resumed, so that connection is kept
  * until then. */
-START_TEST(a_silent_redlockd_is_parked)
+T(a_silent_redlockd_is_parked)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -433,9 +417,8 @@ START_TEST(a_silent_redlockd_is_parked)
     ck_assert(!core_binds(w->core, w->core->connection));
     ck_assert_int_eq(lock->state, LOCK_HELD);
 }
-END_TEST
 
-START_TEST(parked_until_the_lock_is_lost_or_given_back)
+T(parked_until_the_lock_is_lost_or_given_back)
 {
     struct world *w = world_new();
     comes_up(w);
@@ -465,31 +448,4 @@ START_TEST(parked_until_the_lock_is_lost_or_given_back)
     core_tick(w->core, w->now_ms);
     expect_told(w, "lost *");
     ck_assert(!core_binds(w->core, old));
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        a_lock_is_resumed,
-        a_lease_needs_no_connection,
-        resume_with_what_is_left_of_max,
-        not_resumed,
-        notheld_is_believed_after_100_ms,
-        resume_is_tried_again,
-        resumed_too_late,
-        the_deadline_of_before_stays,
-        news_of_the_old_token,
-        unlock_while_it_is_resumed,
-        unlock_while_it_cannot_be_resumed,
-        refused_after_its_unlock_was_given_up,
-        unlock_while_there_is_no_connection,
-        lost_while_there_is_no_connection,
-        drain,
-        resume_of_a_redlockd_that_drains,
-        a_silent_redlockd_is_parked,
-        parked_until_the_lock_is_lost_or_given_back,
-    };
-
-    return world_main("client_resume", tests, sizeof tests / sizeof tests[0]);
 }

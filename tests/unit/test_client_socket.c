@@ -47,7 +47,9 @@ static void connects_to(const char *first, const char *second)
     link_connect(&l);
 }
 
-START_TEST(a_secret_has_nowhere_to_go)
+SETUP(setup, teardown);
+
+T(a_secret_has_nowhere_to_go)
 {
     connects_to("192.0.2.77", "[2001:db8::77]");
     ck_assert_int_eq(l.state, LINK_CLOSED);
@@ -55,10 +57,9 @@ START_TEST(a_secret_has_nowhere_to_go)
     ck_assert_ptr_nonnull(strstr(l.why, "192.0.2.77:7335: a secret does not go over TCP to another host"));
     ck_assert_ptr_nonnull(strstr(l.why, "[2001:db8::77]:7335: a secret does not go"));
 }
-END_TEST
 
 /* An address that may have the secret is only down: asking again later helps. */
-START_TEST(a_secret_has_somewhere_to_go)
+T_EACH(a_secret_has_somewhere_to_go, 2)
 {
     connects_to(_i ? path : "192.0.2.77", _i ? "192.0.2.77" : path);
     ck_assert_int_eq(l.state, LINK_CLOSED);
@@ -66,10 +67,9 @@ START_TEST(a_secret_has_somewhere_to_go)
     ck_assert_ptr_nonnull(strstr(l.why, "192.0.2.77:7335: a secret does not go"));
     ck_assert_ptr_nonnull(strstr(l.why, "No such file"));
 }
-END_TEST
 
 /* The end of a connection is not a refusal, though an address before was passed over. */
-START_TEST(the_end_of_a_connection)
+T(the_end_of_a_connection)
 {
     char bytes[8];
     int listener = listen_there();
@@ -80,18 +80,4 @@ START_TEST(the_end_of_a_connection)
     close(listener);
     ck_assert_int_eq(link_read(&l, bytes, sizeof bytes), -1);
     ck_assert(!l.refused);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("client_socket");
-    TCase *tests = tcase_create("secrets");
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_secret_has_nowhere_to_go);
-    tcase_add_loop_test(tests, a_secret_has_somewhere_to_go, 0, 2);
-    tcase_add_test(tests, the_end_of_a_connection);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

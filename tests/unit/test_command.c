@@ -47,16 +47,15 @@ static char *json(enum layout layout)
     return text;
 }
 
-START_TEST(columns_are_aligned)
+T(columns_are_aligned)
 {
     GIVEN("name=a fence=7 valid=9896 note=", "name=longer fence=1234 valid=123456 note=x");
     expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NAME    FENCE  VALID  NOTE\n"
                                                  "a           7   9.8s  -\n"
                                                  "longer   1234  2m03s  x\n");
 }
-END_TEST
 
-START_TEST(keys_that_some_rows_lack)
+T(keys_that_some_rows_lack)
 {
     GIVEN("node=a state=up", "node=b state=down left=1500 why=restart", "state=odd extra=1 word node=c");
     expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NODE  STATE  LEFT  WHY      EXTRA\n"
@@ -64,10 +63,9 @@ START_TEST(keys_that_some_rows_lack)
                                                  "b     down   1.5s  restart  -\n"
                                                  "c     odd       -  -        1\n");
 }
-END_TEST
 
 /* `redlock run` without -w asks for the longest wait of the protocol, 30 days, which is shown as endless. */
-START_TEST(a_wait_without_end)
+T(a_wait_without_end)
 {
     GIVEN("name=a waited=300 left=2591999700", "name=b waited=300 left=2591000000", "name=c left=2592000000");
     expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NAME  WAITED     LEFT\n"
@@ -75,9 +73,8 @@ START_TEST(a_wait_without_end)
                                                  "b      300ms   29d23h\n"
                                                  "c          -   30d00h\n");
 }
-END_TEST
 
-START_TEST(cut_to_size)
+T(cut_to_size)
 {
     GIVEN("name=abcdef note=x", "name=b note=y", "name=muchlonger note=z");
     expect_text(table(LAYOUT_LIST, 5, 2), "NAME\nabcde\nb\n"); /* hidden columns have no say in the widths */
@@ -86,9 +83,8 @@ START_TEST(cut_to_size)
     rows_free(&rows);
     expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "");
 }
-END_TEST
 
-START_TEST(figures_and_settings)
+T(figures_and_settings)
 {
     GIVEN("uptime_ms=65000", "grants=12", "refused_busy=3");
     expect_text(table(LAYOUT_FIGURES, 0, SIZE_MAX),
@@ -99,9 +95,8 @@ START_TEST(figures_and_settings)
                 "{\"listen\":[\"a:1\",\"b:2\"],\n\"nodes\":[\"c\"],\n\"max_clients\":\"10\",\n"
                 "\"key_prefix\":\"redlock:\"}\n");
 }
-END_TEST
 
-START_TEST(json_of_what_names_may_be)
+T(json_of_what_names_may_be)
 {
     GIVEN("name=007 fence=9007199254740991 client=\\x\"y valid=-1", "name={} fence=012 depth=1");
     expect_text(json(LAYOUT_LIST), "[{\"name\":\"007\",\"fence\":9007199254740991,\"client\":\"\\\\x\\\"y\","
@@ -111,9 +106,8 @@ START_TEST(json_of_what_names_may_be)
     expect_text(json(LAYOUT_LIST), "[]\n");
     expect_text(json(LAYOUT_FIGURES), "{}\n");
 }
-END_TEST
 
-START_TEST(sorted_by_number)
+T(sorted_by_number)
 {
     GIVEN("name=a waiters=2", "name=b waiters=10", "name=c", "name=d waiters=2");
     rows_sort(&rows, "waiters");
@@ -122,7 +116,6 @@ START_TEST(sorted_by_number)
         strcat(names, row_value(row, "name", one, sizeof one));
     ck_assert_str_eq(names, "badc");
 }
-END_TEST
 
 static void expect_wait(const char *expected)
 {
@@ -131,7 +124,7 @@ static void expect_wait(const char *expected)
     ck_assert_msg(waits == (expected[0] != '\0') && strcmp(text, expected) == 0, "%s", text);
 }
 
-START_TEST(what_masters_a_lock_waits_for)
+T(what_masters_a_lock_waits_for)
 {
     GIVEN("state=up", "state=up", "state=down");
     expect_wait("");
@@ -147,9 +140,8 @@ START_TEST(what_masters_a_lock_waits_for)
     GIVEN("state=down", "state=down", "state=down");
     expect_wait("too few masters may vote: 3 of 3 are down");
 }
-END_TEST
 
-START_TEST(many_columns_and_long_values)
+T(many_columns_and_long_values)
 {
     char row[2048] = "";
     for (unsigned i = 0; i < 200; i++)
@@ -163,9 +155,8 @@ START_TEST(many_columns_and_long_values)
     ck_assert_uint_gt(strlen(text), 2 * (sizeof row - 4));
     free(text);
 }
-END_TEST
 
-START_TEST(times_written)
+T(times_written)
 {
     static const struct {
         int64_t ms;
@@ -177,9 +168,8 @@ START_TEST(times_written)
     for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++)
         ck_assert_str_eq(duration_text(all[i].ms, out), all[i].text);
 }
-END_TEST
 
-START_TEST(times_read)
+T(times_read)
 {
     static const struct {
         const char *text;
@@ -209,9 +199,8 @@ START_TEST(times_read)
         ck_assert_msg(fine == (all[i].ms >= 0) && ms == all[i].ms, "%s: %lld", all[i].text, (long long)ms);
     }
 }
-END_TEST
 
-START_TEST(client_word_is_one)
+T(client_word_is_one)
 {
     static const char *const programs[] = {
         "backup", "/usr/bin/a b,\"=",
@@ -227,25 +216,4 @@ START_TEST(client_word_is_one)
     }
     arg_client("/usr/bin/backup", out);
     ck_assert_ptr_nonnull(strstr(out, ":backup/"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("command");
-    TCase *tests = tcase_create("parts");
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, columns_are_aligned);
-    tcase_add_test(tests, keys_that_some_rows_lack);
-    tcase_add_test(tests, a_wait_without_end);
-    tcase_add_test(tests, cut_to_size);
-    tcase_add_test(tests, figures_and_settings);
-    tcase_add_test(tests, json_of_what_names_may_be);
-    tcase_add_test(tests, sorted_by_number);
-    tcase_add_test(tests, what_masters_a_lock_waits_for);
-    tcase_add_test(tests, many_columns_and_long_values);
-    tcase_add_test(tests, times_written);
-    tcase_add_test(tests, times_read);
-    tcase_add_test(tests, client_word_is_one);
-    return suite_run(suite);
 }

@@ -30,7 +30,7 @@ static void file_write(char path[32], const void *text, size_t len, mode_t mode)
 
 /* ---- what is right ---- */
 
-START_TEST(defaults)
+T(defaults)
 {
     parse(NODES);
     assert_clean();
@@ -52,9 +52,8 @@ START_TEST(defaults)
     ck_assert_int_eq(conf.log_level, LOG_LEVEL_INFO);
     ck_assert_uint_eq(conf.unix_mode, 0660);
 }
-END_TEST
 
-START_TEST(every_key)
+T(every_key)
 {
     char secret[32], text[2048];
     file_write(secret, "s3cret\n", 7, 0600);
@@ -120,9 +119,8 @@ START_TEST(every_key)
     ck_assert_int_eq(conf.log_level, LOG_LEVEL_DEBUG);
     unlink(secret);
 }
-END_TEST
 
-START_TEST(switch_words)
+T(switch_words)
 {
     static const char *const on[] = {"on", "true", "yes", "ON", "True"}, *const off[] = {"off", "false", "no",
                                                                                          "OFF"};
@@ -138,9 +136,8 @@ START_TEST(switch_words)
         ck_assert(faults == 0 && !conf.restart_guard);
     }
 }
-END_TEST
 
-START_TEST(urls_that_are_right)
+T(urls_that_are_right)
 {
     parse("nodes: ['redis://:pw@h:1', 'redis://u%3A:p%3a@H.x-y_z:65535/', unix:/a.sock]\n");
     assert_clean();
@@ -151,21 +148,19 @@ START_TEST(urls_that_are_right)
     ck_assert_uint_eq(conf.nodes[1].address.port, 65535);
     ck_assert_str_eq(conf.nodes[2].address.shown, "unix:/a.sock");
 }
-END_TEST
 
 /* A mapping in braces, both kinds of quotes, and an anchor with its alias are YAML, too. */
-START_TEST(yaml_forms)
+T(yaml_forms)
 {
     parse("# comment\n{nodes: [\"redis://a:1\", 'redis://b:1', redis://c:1],\n max_ttl: &t \"30s\", "
           "default_ttl: *t}\n");
     assert_clean();
     ck_assert_int_eq(conf.default_ttl_ms, 30000);
 }
-END_TEST
 
 /* ---- files ---- */
 
-START_TEST(files)
+T(files)
 {
     char path[32];
     parse_file("/nonexistent/redlockd.yaml");
@@ -191,7 +186,6 @@ START_TEST(files)
     unlink(path);
     free(text);
 }
-END_TEST
 
 static void secret_parse(const char *bytes, size_t len, mode_t mode)
 {
@@ -202,7 +196,7 @@ static void secret_parse(const char *bytes, size_t len, mode_t mode)
     unlink(path);
 }
 
-START_TEST(secrets)
+T(secrets)
 {
     char text[9000];
     secret_parse("", 0, 0600);
@@ -230,11 +224,10 @@ START_TEST(secrets)
     ck_assert_int_eq(faults, 0);
     assert_said("node_password_file: warning: everybody can read /tmp/redlockd-test-");
 }
-END_TEST
 
 /* ---- warnings ---- */
 
-START_TEST(warn_password_in_file)
+T(warn_password_in_file)
 {
     static const char text[] = "nodes: ['redis://a:1', 'redis://:pw@b:1', 'redis://c:1']\n";
     char path[32], expected[128];
@@ -250,9 +243,8 @@ START_TEST(warn_password_in_file)
     assert_clean();
     unlink(path);
 }
-END_TEST
 
-START_TEST(warn_listeners)
+T(warn_listeners)
 {
     parse_more("listen: ['127.0.0.2:1', '[::1]:1', 'localhost:1', 'unix:/a']\n");
     assert_clean();
@@ -263,9 +255,8 @@ START_TEST(warn_listeners)
     assert_said("f:5:5: listen: warning: [::]:1 can");
     assert_said("f:6:5: listen: warning: example.org:1 can");
 }
-END_TEST
 
-START_TEST(warn_masters)
+T(warn_masters)
 {
     static const char *const said_of[] = {
         "",
@@ -286,7 +277,6 @@ START_TEST(warn_masters)
         assert_said(said_of[n]);
     }
 }
-END_TEST
 
 /* ---- printing ---- */
 
@@ -301,7 +291,7 @@ static char *print(void)
     return text;
 }
 
-START_TEST(round_trip)
+T(round_trip)
 {
     parse("nodes: ['redis://me:SECRET@a:1/2', 'redis://:SECRET@[::1]:1', 'unix:/x?db=1', "
           "'redis://u%3a%25:SECRET@b:1']\n"
@@ -323,10 +313,9 @@ START_TEST(round_trip)
     free(first);
     free(second);
 }
-END_TEST
 
 /* A listener is an address alone or a mapping, and is printed so that it is read again as the same. */
-START_TEST(listeners_with_fin)
+T(listeners_with_fin)
 {
     char key[64], value[2048];
     parse_more(
@@ -347,9 +336,8 @@ START_TEST(listeners_with_fin)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(http_entries)
+T(http_entries)
 {
     parse_more("http: 127.0.0.1:7337\n");
     ck_assert_int_eq(faults, 0);
@@ -376,7 +364,6 @@ START_TEST(http_entries)
     parse_more("http: [{address: 0.0.0.0:7337, serve: [probes]}]\n");
     ck_assert_str_eq(said, "");
 }
-END_TEST
 
 static uint64_t set_of(const char *nodes)
 {
@@ -402,7 +389,7 @@ static void names_are(const char *nodes, const char *names)
 }
 
 /* The order, the scheme, credentials, capitals and what is left out do not count. */
-START_TEST(names_of_masters)
+T(names_of_masters)
 {
     names_are("redis://B:2, redis://u:p@a:1/3, redis://10.0.0.1:6379", "10.0.0.1:6379/0 a:1/3 b:2/0");
     names_are("'redis://[2001:DB8:0::1]:5', redis://b:1, redis://c:1", "[2001:db8::1]:5/0 b:1/0 c:1/0");
@@ -413,9 +400,8 @@ START_TEST(names_of_masters)
     names_are("{url: 'redis://127.0.0.1:1', name: 'A:1/3'}, redis://b:2, redis://10.0.0.1:6379",
               "10.0.0.1:6379/0 a:1/3 b:2/0");
 }
-END_TEST
 
-START_TEST(hash_of_the_set)
+T(hash_of_the_set)
 {
     uint64_t set = set_of("redis://a:1, redis://b:2, redis://c:3");
     ck_assert(set == UINT64_C(0xc4a14752da174428));
@@ -424,17 +410,15 @@ START_TEST(hash_of_the_set)
     ck_assert(set != set_of("redis://a:1, redis://b:2, redis://c:3/1"));
     ck_assert(set != set_of("redis://a:1, redis://b:2, redis://c:3, redis://d:4, redis://e:5"));
 }
-END_TEST
 
-START_TEST(two_masters_of_one_name)
+T(two_masters_of_one_name)
 {
     parse("nodes: [redis://a:1, {url: 'redis://b:1', name: A:1/0}, redis://c:1]\n");
     ck_assert_ptr_nonnull(
         strstr(said, "nodes: two masters have the name a:1/0; each is a server of its own\n"));
 }
-END_TEST
 
-START_TEST(no_kill)
+T(no_kill)
 {
     char key[64], value[2048];
     parse("nodes:\n  - redis://a:1\n  - {url: 'redis://b:1', no_kill: yes}\n"
@@ -456,10 +440,9 @@ START_TEST(no_kill)
         free(text);
     }
 }
-END_TEST
 
 /* The printed text can be read again, and each master has what it leaves out from node_tls. */
-START_TEST(tls)
+T(tls)
 {
     char key[64], value[2048];
     parse("node_tls: {server_name: redis, verify: off}\n"
@@ -488,9 +471,8 @@ START_TEST(tls)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(show_rows)
+T(show_rows)
 {
     char key[64], value[2048];
     unsigned rows = 0, nodes = 0;
@@ -512,10 +494,9 @@ START_TEST(show_rows)
     ck_assert_str_eq(key, "log_level");
     ck_assert_str_eq(value, "info");
 }
-END_TEST
 
 /* The example that is installed: right as it is, and its comments say the true defaults. */
-START_TEST(example)
+T(example)
 {
     char *text = NULL, line[512];
     size_t len;
@@ -542,33 +523,4 @@ START_TEST(example)
     free(text);
     free(expected);
     free(got);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conf");
-    TCase *one = tcase_create("conf");
-    suite_add_tcase(suite, one);
-    tcase_add_test(one, defaults);
-    tcase_add_test(one, every_key);
-    tcase_add_test(one, switch_words);
-    tcase_add_test(one, urls_that_are_right);
-    tcase_add_test(one, yaml_forms);
-    tcase_add_test(one, files);
-    tcase_add_test(one, secrets);
-    tcase_add_test(one, warn_password_in_file);
-    tcase_add_test(one, warn_listeners);
-    tcase_add_test(one, warn_masters);
-    tcase_add_test(one, round_trip);
-    tcase_add_test(one, listeners_with_fin);
-    tcase_add_test(one, http_entries);
-    tcase_add_test(one, show_rows);
-    tcase_add_test(one, tls);
-    tcase_add_test(one, names_of_masters);
-    tcase_add_test(one, hash_of_the_set);
-    tcase_add_test(one, two_masters_of_one_name);
-    tcase_add_test(one, no_kill);
-    tcase_add_test(one, example);
-    return suite_run(suite);
 }

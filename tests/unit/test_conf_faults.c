@@ -207,12 +207,11 @@ static const struct {
     {"--- {a: b}", "f:2:5: YAML: a second document begins here"},
 };
 
-START_TEST(wrong_values)
+T_EACH(wrong_values, sizeof wrong / sizeof wrong[0])
 {
     parse_more(wrong[_i].text);
     assert_fault(wrong[_i].fault);
 }
-END_TEST
 
 static const struct {
     const char *url, *fault;
@@ -251,7 +250,7 @@ static const struct {
 };
 
 /* Whatever is wrong with a URL, no message repeats its password. */
-START_TEST(wrong_url)
+T_EACH(wrong_url, sizeof wrong_urls / sizeof wrong_urls[0])
 {
     char text[512];
     snprintf(text, sizeof text, "nodes:\n  - redis://x:1\n  - redis://y:1\n\n  - \"%s\"\n",
@@ -263,9 +262,8 @@ START_TEST(wrong_url)
     ck_assert_ptr_null(strstr(said, "SECRET"));
     ck_assert_ptr_null(strstr(said, "CRET"));
 }
-END_TEST
 
-START_TEST(a_password_in_the_wrong_place_is_not_repeated)
+T(a_password_in_the_wrong_place_is_not_repeated)
 {
     static const char *const texts[] = {
         "node_password_file: hunter2\n",          "node_password_file: \"/hunter2\\n\"\n",
@@ -279,9 +277,8 @@ START_TEST(a_password_in_the_wrong_place_is_not_repeated)
         ck_assert_msg(!strstr(said, "hunter2"), "%s", said);
     }
 }
-END_TEST
 
-START_TEST(nodes_missing)
+T(nodes_missing)
 {
     static const char *const texts[] = {"", "# nothing\n", "max_ttl: 30s\n", "---\n"};
     for (unsigned i = 0; i < 4; i++) {
@@ -293,18 +290,16 @@ START_TEST(nodes_missing)
     assert_fault(
         "f:1:1: nodes: the list is empty; write one address a line, as in \"- redis://10.0.0.1:6379\"");
 }
-END_TEST
 
-START_TEST(nodes_equal)
+T(nodes_equal)
 {
     parse("nodes: ['redis://A:1', 'redis://b:1', 'redis://u:SECRET@a:1/2']\n");
     assert_fault("f:1:39: nodes: a:1 stands here twice");
     parse("nodes: ['unix:/a', 'unix:/b', 'unix:/a?db=2']\n");
     assert_fault("unix:/a stands here twice");
 }
-END_TEST
 
-START_TEST(too_many)
+T(too_many)
 {
     char text[2048] = "nodes:\n";
     for (int i = 1; i <= 16; i++)
@@ -318,9 +313,8 @@ START_TEST(too_many)
     parse(text);
     assert_fault("f:19:5: listen: too many: at most 16 addresses");
 }
-END_TEST
 
-START_TEST(all_errors_are_told)
+T(all_errors_are_told)
 {
     parse("max_tl: 3s\nmin_ttl: x\nlog_level: y\nnodes: [redis://a, redis://b:1]\nretry_min: 5s\n");
     ck_assert_int_eq(faults, 5);
@@ -331,19 +325,17 @@ START_TEST(all_errors_are_told)
     assert_said("f:4:9: nodes: the port is missing");
     assert_said("f:5:1: retry_min: 5s is more than retry_max");
 }
-END_TEST
 
-START_TEST(all_keys_are_listed_once)
+T(all_keys_are_listed_once)
 {
     parse_more("wibble: 1\nwobble: 2\n");
     ck_assert_int_eq(faults, 2);
     assert_said("f:2:1: \"wibble\": unknown key; the keys are listen");
     assert_said("f:3:1: \"wobble\": unknown key\n");
 }
-END_TEST
 
 /* A refused value says nothing about the others. */
-START_TEST(no_error_of_an_error)
+T(no_error_of_an_error)
 {
     parse_more("max_ttl: 9x\ndefault_ttl: 5m\n");
     assert_fault("f:2:10: max_ttl: \"9x\" is not a duration");
@@ -352,15 +344,13 @@ START_TEST(no_error_of_an_error)
     parse_more("node_user: u\nnode_password_file: x\n");
     assert_fault("f:3:21: node_password_file: it takes");
 }
-END_TEST
 
-START_TEST(a_master_as_a_mapping)
+T(a_master_as_a_mapping)
 {
     parse("nodes:\n  - host: 10.0.0.1\n");
     assert_fault("f:2:5: nodes: the url is missing; write {url: rediss://10.0.0.1:6379, tls: {ca: "
                  "/etc/redlockd/ca.pem}}");
 }
-END_TEST
 
 static const char *const master_keys[][2] = {
     {"{url: 'redis://a:1', tls: {verify: off}}", "f:1:35: nodes: tls belongs to an address with rediss://"},
@@ -379,25 +369,23 @@ static const char *const master_keys[][2] = {
     {"{url: 'rediss://a:1', tls: {cert: /none/c, key: /none/k}}", "f:1:35: nodes: /none/c: No such file"},
 };
 
-START_TEST(keys_of_a_master)
+T_EACH(keys_of_a_master, sizeof master_keys / sizeof master_keys[0])
 {
     char text[256];
     snprintf(text, sizeof text, "nodes: [redis://b:1, redis://c:1, %s]\n", master_keys[_i][0]);
     parse(text);
     assert_fault(master_keys[_i][1]);
 }
-END_TEST
 
-START_TEST(no_kill_without_its_quarantine)
+T(no_kill_without_its_quarantine)
 {
     parse("restart_guard: off\nnodes: [redis://b:1, redis://c:1, {url: 'redis://a:1', no_kill: yes}]\n");
     ck_assert_int_eq(faults, 1);
     assert_said("f:2:35: nodes: no_kill needs restart_guard: on, since a quarantine takes the place of "
                 "CLIENT KILL\n");
 }
-END_TEST
 
-START_TEST(yaml_broken)
+T(yaml_broken)
 {
     parse_len("nodes: \xff", 8);
     assert_fault("f:1:8: YAML: invalid leading UTF-8 octet");
@@ -410,11 +398,10 @@ START_TEST(yaml_broken)
     parse("a: *b\n");
     assert_fault("f:1:4: YAML: found undefined alias");
 }
-END_TEST
 
 /* The text is refused where its seventeenth level begins: otherwise libyaml alone takes many seconds for the
  * deepest text. */
-START_TEST(nested_too_deep)
+T_EACH(nested_too_deep, 4)
 {
     static const char *const openers[] = {"[", "{a: ", "- ", "? "};
     static const unsigned levels[] = {16, 17, 50000};
@@ -433,9 +420,8 @@ START_TEST(nested_too_deep)
     }
     free(text);
 }
-END_TEST
 
-START_TEST(too_many_anchors)
+T(too_many_anchors)
 {
     enum { ANCHORS = 50000, EACH = 10 };
     char *text = malloc(2 + ANCHORS * EACH + 1);
@@ -447,28 +433,4 @@ START_TEST(too_many_anchors)
     parse_len(text, len);
     assert_fault("f:1:643: YAML: too many anchors (&name); allowed are 64");
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conf_faults");
-    TCase *one = tcase_create("conf_faults");
-    suite_add_tcase(suite, one);
-    tcase_add_loop_test(one, wrong_values, 0, sizeof wrong / sizeof wrong[0]);
-    tcase_add_loop_test(one, wrong_url, 0, sizeof wrong_urls / sizeof wrong_urls[0]);
-    tcase_add_test(one, a_password_in_the_wrong_place_is_not_repeated);
-    tcase_add_test(one, nodes_missing);
-    tcase_add_test(one, nodes_equal);
-    tcase_add_test(one, too_many);
-    tcase_add_test(one, all_errors_are_told);
-    tcase_add_test(one, all_keys_are_listed_once);
-    tcase_add_test(one, no_error_of_an_error);
-    tcase_add_test(one, a_master_as_a_mapping);
-    tcase_add_loop_test(one, keys_of_a_master, 0, sizeof master_keys / sizeof master_keys[0]);
-    tcase_add_test(one, no_kill_without_its_quarantine);
-    tcase_add_test(one, yaml_broken);
-    tcase_add_loop_test(one, nested_too_deep, 0, 4);
-    tcase_add_test(one, too_many_anchors);
-    return suite_run(suite);
 }

@@ -43,7 +43,7 @@ static void show_limit(const struct conf_row *setting, int64_t value, char *out,
     conf_show(&conf, setting, 0, out, size);
 }
 
-START_TEST(every_setting_has_its_entry)
+T_EACH(every_setting_has_its_entry, CONF_KEYS)
 {
     static const char *const when[] = {"reload", "reload", "reload", "restart", "all"};
     const struct conf_row *setting = &conf_settings[_i];
@@ -59,9 +59,8 @@ START_TEST(every_setting_has_its_entry)
     snprintf(range, sizeof range, "%s, %s to %s", marked, setting->min == 0 ? "0" : low, high);
     ck_assert_msg(in_head(entry_of(setting->key), range), "%s: not%s", setting->key, range);
 }
-END_TEST
 
-START_TEST(every_default_is_right)
+T_EACH(every_default_is_right, CONF_KEYS)
 {
     const struct conf_row *setting = &conf_settings[_i];
     char text[128] = "", expected[2048] = "", got[2048] = "", why[CONF_WHY_BYTES];
@@ -89,15 +88,4 @@ START_TEST(every_default_is_right)
     ck_assert_msg(conf_set(&conf, setting, value, why), "%s: %s", value, why);
     conf_show(&conf, setting, 0, got, sizeof got);
     ck_assert_msg(strcmp(got, expected) == 0, "%s: %s, but it is %s", setting->key, got, expected);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conf_manual");
-    TCase *tests = tcase_create("all");
-    tcase_add_loop_test(tests, every_setting_has_its_entry, 0, CONF_KEYS);
-    tcase_add_loop_test(tests, every_default_is_right, 0, CONF_KEYS);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

@@ -39,12 +39,11 @@ static const char *setting(const char *key)
     ck_abort_msg("no %s", key);
 }
 
-START_TEST(the_same_again)
+T(the_same_again)
 {
     update("max_ttl: 2m\n", "max_ttl: 120s\nlog_level: info\n");
     ck_assert_str_eq(changes, "");
 }
-END_TEST
 
 /* Every key once, so that a new key must say here when it takes effect. */
 static const struct example {
@@ -76,7 +75,7 @@ static const struct example {
     {"log_level", "error", "once"},
 };
 
-START_TEST(each_key)
+T_EACH(each_key, sizeof examples / sizeof examples[0])
 {
     const struct example *example = &examples[_i];
     char text[128], expected[128], before[128];
@@ -93,17 +92,15 @@ START_TEST(each_key)
     else
         ck_assert_str_eq(now, before);
 }
-END_TEST
 
-START_TEST(every_key_is_here)
+T(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
      * restart_guard, allow_break, http, http_hosts, users, node_tls. */
     ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 10, CONF_KEYS);
 }
-END_TEST
 
-START_TEST(lists)
+T(lists)
 {
     update("", "listen: [127.0.0.1:7335, 127.0.0.1:7336]\n");
     ck_assert_str_eq(changes, "listen=restart ");
@@ -126,7 +123,6 @@ START_TEST(lists)
     ck_assert_str_eq(changes, "nodes=all ");
     ck_assert_uint_eq(running.masters, 3);
 }
-END_TEST
 
 static void update_nodes(const char *nodes)
 {
@@ -139,7 +135,7 @@ static void update_nodes(const char *nodes)
 }
 
 /* How masters are reached is no matter of the group: a reload takes it over. */
-START_TEST(tls_to_masters)
+T(tls_to_masters)
 {
     parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\n");
     running = conf;
@@ -154,10 +150,9 @@ START_TEST(tls_to_masters)
     ck_assert_str_eq(changes, "nodes=all ");
     ck_assert(!running.nodes[0].tls.on);
 }
-END_TEST
 
 /* Whether a master allows CLIENT KILL is no matter of the group, but the coordinator cannot change it. */
-START_TEST(no_kill)
+T(no_kill)
 {
     parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\nnode_tls: {verify: off}\n");
     running = conf;
@@ -165,11 +160,10 @@ START_TEST(no_kill)
     ck_assert_str_eq(changes, "nodes=restart ");
     ck_assert(!running.nodes[1].no_kill);
 }
-END_TEST
 
 /* Capitals in the name of a host mean nothing. Another order, and another address of the same name, matter to this
  * daemon only; another name is another set. */
-START_TEST(names_of_masters)
+T(names_of_masters)
 {
     parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\nnode_tls: {verify: off}\n");
     running = conf;
@@ -189,9 +183,8 @@ START_TEST(names_of_masters)
     update_nodes("{url: 'redis://a:1', name: x}, redis://b:2, redis://c:3");
     ck_assert_str_eq(changes, "nodes=all ");
 }
-END_TEST
 
-START_TEST(restart_guard)
+T(restart_guard)
 {
     parse_more("");
     running = conf;
@@ -207,10 +200,9 @@ START_TEST(restart_guard)
     ck_assert_str_eq(changes, "allow_break=once ");
     ck_assert(running.allow_break);
 }
-END_TEST
 
 /* These values would contradict the max_ttl of the running daemon. */
-START_TEST(ttls_wait_for_max_ttl)
+T(ttls_wait_for_max_ttl)
 {
     update("", "max_ttl: 2m\ndefault_ttl: 90s\nmin_ttl: 70s\nmin_validity: 2ms\n");
     ck_assert_str_eq(changes,
@@ -229,7 +221,6 @@ START_TEST(ttls_wait_for_max_ttl)
     ck_assert_str_eq(changes, "default_ttl=once max_ttl=all ");
     ck_assert_int_eq(running.default_ttl_ms, 5000);
 }
-END_TEST
 
 static char path[64];
 
@@ -242,7 +233,7 @@ static void secret(const char *text)
     chmod(path, 0600);
 }
 
-START_TEST(passwords)
+T(passwords)
 {
     char text[256];
     snprintf(path, sizeof path, "/tmp/redlockd-secret-%d", (int)getpid());
@@ -285,10 +276,9 @@ START_TEST(passwords)
     ck_assert_str_eq(running.node_password_file, "");
     unlink(path);
 }
-END_TEST
 
 /* A pipe might never end, and a daemon that waits for it renews no lock. */
-START_TEST(only_a_regular_file_is_read_again)
+T(only_a_regular_file_is_read_again)
 {
     char *text;
     size_t len;
@@ -305,24 +295,4 @@ START_TEST(only_a_regular_file_is_read_again)
         free(text);
     }
     unlink(path);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conf_update");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, the_same_again);
-    tcase_add_loop_test(tests, each_key, 0, sizeof examples / sizeof examples[0]);
-    tcase_add_test(tests, every_key_is_here);
-    tcase_add_test(tests, lists);
-    tcase_add_test(tests, restart_guard);
-    tcase_add_test(tests, tls_to_masters);
-    tcase_add_test(tests, no_kill);
-    tcase_add_test(tests, names_of_masters);
-    tcase_add_test(tests, ttls_wait_for_max_ttl);
-    tcase_add_test(tests, passwords);
-    tcase_add_test(tests, only_a_regular_file_is_read_again);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

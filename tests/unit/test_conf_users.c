@@ -58,13 +58,12 @@ static const struct {
     {"users: [{name: a, secret_file: /nowhere}]", "secret_file of a: /nowhere: No such file"},
 };
 
-START_TEST(wrong_users)
+T_EACH(wrong_users, sizeof wrong / sizeof wrong[0])
 {
     parse_more(wrong[_i].text);
     assert_fault(wrong[_i].fault);
     conf_clear(&conf);
 }
-END_TEST
 
 /* A partner's CA must not make a certificate with the name of a user that another CA vouches for. */
 #define CAS(one, two, users)                                                 \
@@ -89,7 +88,7 @@ static const struct {
      "f:6:5: http: client_ca of 127.0.0.1:3 is another than that of 127.0.0.1:2, so"},
 };
 
-START_TEST(one_ca_vouches_for_users)
+T_EACH(one_ca_vouches_for_users, sizeof several / sizeof several[0])
 {
     if (!wire_has_tls())
         return;
@@ -100,9 +99,8 @@ START_TEST(one_ca_vouches_for_users)
         ck_assert_msg(!strstr(said, "is another than that"), "%s", said);
     conf_clear(&conf);
 }
-END_TEST
 
-START_TEST(off)
+T(off)
 {
     parse_more("users: off\n");
     assert_clean();
@@ -113,9 +111,8 @@ START_TEST(off)
     ck_assert(!conf.users_off);
     conf_clear(&conf);
 }
-END_TEST
 
-START_TEST(all_errors_are_told)
+T(all_errors_are_told)
 {
     parse_more("users:\n  - {name: a, uid: 65534, lock: \"a,b\"}\n  - {name: b, uid: 1, wibble: 2}\n");
     ck_assert_int_eq(faults, 3);
@@ -124,9 +121,8 @@ START_TEST(all_errors_are_told)
     assert_said("f:4:23: users: \"wibble\" is no key");
     conf_clear(&conf);
 }
-END_TEST
 
-START_TEST(too_many_users)
+T(too_many_users)
 {
     size_t size = 64 * 300, len = (size_t)snprintf(NULL, 0, NODES "users:\n");
     char *text = malloc(size);
@@ -138,7 +134,6 @@ START_TEST(too_many_users)
     conf_clear(&conf);
     free(text);
 }
-END_TEST
 
 /* ---- secrets ---- */
 
@@ -165,7 +160,7 @@ static void parse_secret(const char *text, mode_t mode)
 
 #define HEX "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" /* SHA-256 of "test" */
 
-START_TEST(a_secret)
+T(a_secret)
 {
     uint8_t hash[SECRET_HASH_BYTES];
     parse_secret(HEX "\n", 0600);
@@ -179,9 +174,8 @@ START_TEST(a_secret)
     assert_clean();
     conf_clear(&conf);
 }
-END_TEST
 
-START_TEST(bad_secret_files)
+T(bad_secret_files)
 {
     parse_secret(HEX "\n", 0604);
     assert_said("everybody can read /tmp/test_conf_users.");
@@ -198,7 +192,6 @@ START_TEST(bad_secret_files)
     assert_said("the 64 hex digits of a SHA-256; `redlock mkuser ops` makes");
     conf_clear(&conf);
 }
-END_TEST
 
 /* ---- who ---- */
 
@@ -208,7 +201,7 @@ static const char *who(struct user_client client)
     return user ? user->name : "-";
 }
 
-START_TEST(the_order_of_marks)
+T(the_order_of_marks)
 {
     parse_more("users:\n"
                "  - {name: staff, gid: 50}\n"
@@ -229,11 +222,10 @@ START_TEST(the_order_of_marks)
     ck_assert_str_eq(who((struct user_client){.certificate = "report.exampl\n"}), "-");
     conf_clear(&conf);
 }
-END_TEST
 
 #define ON_A_SOCKET "listen: ['unix:/a']\n"
 
-START_TEST(anyone_comes_last)
+T(anyone_comes_last)
 {
     parse_more("users:\n  - {name: anyone, lock: 'public/*'}\n  - {name: root, uid: root}\n" ON_A_SOCKET);
     assert_clean();
@@ -242,7 +234,6 @@ START_TEST(anyone_comes_last)
     ck_assert_str_eq(who((struct user_client){.uid = 0}), "anyone");
     conf_clear(&conf);
 }
-END_TEST
 
 /* ---- what ---- */
 
@@ -253,7 +244,7 @@ static bool may(const char *text)
     return user_may_lock(conf.users, &conf.users->list[0], &name);
 }
 
-START_TEST(patterns)
+T(patterns)
 {
     parse_more("users: [{name: a, uid: 1, lock: [nightly, 'billing/*']}, {name: b, uid: 2, lock: "
                "'*'}]\n" ON_A_SOCKET);
@@ -263,7 +254,6 @@ START_TEST(patterns)
     ck_assert(!user_shows(conf.users, &conf.users->list[0]));
     conf_clear(&conf);
 }
-END_TEST
 
 /* ---- changes ---- */
 
@@ -285,7 +275,7 @@ static const struct user *user_of(const struct conf *of, const char *name)
     return user;
 }
 
-START_TEST(a_user_keeps_its_number)
+T(a_user_keeps_its_number)
 {
     struct conf running;
     parse_more("users: [{name: a, uid: 1}, {name: b, uid: 2}, {name: c, uid: 3}]\n");
@@ -309,9 +299,8 @@ START_TEST(a_user_keeps_its_number)
     ck_assert_ptr_null(running.users);
     conf_clear(&running);
 }
-END_TEST
 
-START_TEST(a_new_secret_is_a_change)
+T(a_new_secret_is_a_change)
 {
     struct conf running;
     parse_secret(HEX "\n", 0600);
@@ -322,11 +311,10 @@ START_TEST(a_new_secret_is_a_change)
     conf_clear(&conf);
     conf_clear(&running);
 }
-END_TEST
 
 /* ---- printing ---- */
 
-START_TEST(printed_and_read_again)
+T(printed_and_read_again)
 {
     char *text = NULL, *again = NULL;
     size_t len;
@@ -349,9 +337,8 @@ START_TEST(printed_and_read_again)
     free(text);
     free(again);
 }
-END_TEST
 
-START_TEST(rows_without_secrets)
+T(rows_without_secrets)
 {
     static const char *const rows[] = {
         "ops,admin=yes,max_locks=0,max_waits=0,max_clients=0,secret_file=/tmp/",
@@ -369,9 +356,8 @@ START_TEST(rows_without_secrets)
     ck_assert_uint_eq(users, 1);
     conf_clear(&conf);
 }
-END_TEST
 
-START_TEST(warn_of_users_that_nobody_can_be)
+T(warn_of_users_that_nobody_can_be)
 {
     parse_more("users: [{name: a, uid: 1}]\nlisten: ['127.0.0.1:1', 'unix:/a']\n");
     assert_clean();
@@ -385,7 +371,6 @@ START_TEST(warn_of_users_that_nobody_can_be)
     assert_said("f:2:1: users: warning: cert: no address in listen or http has tls with client_ca");
     conf_clear(&conf);
 }
-END_TEST
 
 /* ---- user namespaces ---- */
 
@@ -397,7 +382,7 @@ static bool mapped(const char *text)
     return all;
 }
 
-START_TEST(maps_of_ids)
+T(maps_of_ids)
 {
     ck_assert(mapped("         0          0 4294967295\n"));
     ck_assert(mapped("0 100000 65536\n"));
@@ -407,29 +392,4 @@ START_TEST(maps_of_ids)
     ck_assert(!mapped("0 0 1\n997 997 1\n")); /* PrivateUsers=yes */
     ck_assert(!mapped("0 100000 65535\n"));
     ck_assert(!mapped("1 1 4294967294\n"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conf_users");
-    TCase *one = tcase_create("conf_users");
-    suite_add_tcase(suite, one);
-    tcase_add_loop_test(one, wrong_users, 0, sizeof wrong / sizeof wrong[0]);
-    tcase_add_loop_test(one, one_ca_vouches_for_users, 0, sizeof several / sizeof several[0]);
-    tcase_add_test(one, off);
-    tcase_add_test(one, all_errors_are_told);
-    tcase_add_test(one, too_many_users);
-    tcase_add_test(one, a_secret);
-    tcase_add_test(one, bad_secret_files);
-    tcase_add_test(one, the_order_of_marks);
-    tcase_add_test(one, anyone_comes_last);
-    tcase_add_test(one, patterns);
-    tcase_add_test(one, a_user_keeps_its_number);
-    tcase_add_test(one, a_new_secret_is_a_change);
-    tcase_add_test(one, printed_and_read_again);
-    tcase_add_test(one, rows_without_secrets);
-    tcase_add_test(one, warn_of_users_that_nobody_can_be);
-    tcase_add_test(one, maps_of_ids);
-    return suite_run(suite);
 }

@@ -18,7 +18,9 @@ static void teardown(void)
     world_free(&w);
 }
 
-START_TEST(ping_tells_readiness)
+SETUP(setup, teardown);
+
+T(ping_tells_readiness)
 {
     w.unready = true;
     say(fd, "PING\n#a PING\n");
@@ -27,9 +29,8 @@ START_TEST(ping_tells_readiness)
     say(fd, "PING\n");
     expect(&w, fd, "+PONG ready=1\n");
 }
-END_TEST
 
-START_TEST(answers_are_counted_by_verb_and_code)
+T(answers_are_counted_by_verb_and_code)
 {
     const struct counts *counts = conns_counts(w.conns);
     say(fd, "PING\nLOCK now1\nFOO\nSHOW LOCKS\nHELLO 1\n");
@@ -45,9 +46,8 @@ START_TEST(answers_are_counted_by_verb_and_code)
     ck_assert_uint_eq(timed, 1);
     ck_assert_uint_eq(counts->waited.sum_us, counts->seconds[VERB_LOCK].sum_us);
 }
-END_TEST
 
-START_TEST(durations_fall_into_their_bucket)
+T(durations_fall_into_their_bucket)
 {
     struct histogram h = {.sum_us = 0};
     const int64_t us[] = {-5, 0, 128, 129, 256, 257, 1024, 1025, 1 << 30, 2147483648, 2147483649};
@@ -61,18 +61,16 @@ START_TEST(durations_fall_into_their_bucket)
                       128 + 129 + 256 + 257 + 1024 + 1025 + (1 << 30) + 2 * UINT64_C(2147483648) + 1);
     ck_assert_uint_eq(histogram_bound_us(HISTOGRAM_BOUNDS - 1), 2147483648);
 }
-END_TEST
 
-START_TEST(pipelined_requests_are_answered_in_order)
+T(pipelined_requests_are_answered_in_order)
 {
     say(fd, "PING\nLOCK now1\r\n  \n\r\nUNLOCK now1\nFOO\nPING\n");
     expectf(&w, fd, "+PONG ready=1\n" LOCKED("now1") UNLOCKED("now1") "%s+PONG ready=1\n", refused("FOO"));
     ck_assert_str_eq(w.heard, "LOCK now1\nUNLOCK now1\n");
     ck_assert(conns_idle(w.conns));
 }
-END_TEST
 
-START_TEST(untagged_requests_wait_for_the_one_before)
+T(untagged_requests_wait_for_the_one_before)
 {
     say(fd, "LOCK wait1\nPING\nBAD\nLOCK now\nUNLOCK wait2\nPING\n");
     settle(&w);
@@ -85,9 +83,8 @@ START_TEST(untagged_requests_wait_for_the_one_before)
     ck_assert(answer(&w, "wait2", REPLY_UNLOCKED));
     expect(&w, fd, UNLOCKED("wait2") "+PONG ready=1\n");
 }
-END_TEST
 
-START_TEST(tagged_requests_start_at_once)
+T(tagged_requests_start_at_once)
 {
     say(fd, "LOCK wait1\n#a LOCK wait2\n#b LOCK now\n#c PING\n#d NOPE\nPING\n");
     expectf(&w, fd, "#b " LOCKED("now") "#c +PONG ready=1\n%s", refused("#d NOPE"));
@@ -96,9 +93,8 @@ START_TEST(tagged_requests_start_at_once)
     ck_assert(answer(&w, "wait1", REPLY_LOCKED));
     expect(&w, fd, LOCKED("wait1") "+PONG ready=1\n");
 }
-END_TEST
 
-START_TEST(a_live_tag_cannot_be_used_twice)
+T(a_live_tag_cannot_be_used_twice)
 {
     say(fd, "#x LOCK wait1\n#x PING\n#x LOCK now\n");
     expect(&w, fd,
@@ -111,9 +107,8 @@ START_TEST(a_live_tag_cannot_be_used_twice)
     say(fd, "#no/tag PING\n");
     expect(&w, fd, refused("#no/tag PING"));
 }
-END_TEST
 
-START_TEST(cancel_overtakes)
+T(cancel_overtakes)
 {
     say(fd, "LOCK wait1\nPING\nCANCEL\n");
     expect(&w, fd, "-CANCELLED wait1\n+OK\n+PONG ready=1\n");
@@ -132,9 +127,8 @@ START_TEST(cancel_overtakes)
     ck_assert(answer(&w, "wait4", REPLY_UNLOCKED));
     expect(&w, fd, UNLOCKED("wait4"));
 }
-END_TEST
 
-START_TEST(quit_lets_the_queue_have_its_first_attempt)
+T(quit_lets_the_queue_have_its_first_attempt)
 {
     w.tell_lost = true;
     say(fd, "LOCK wait1\nLOCK now\nLOCK wait2\nPING\n#q QUIT\nPING\nLOCK now2\n");
@@ -146,18 +140,16 @@ START_TEST(quit_lets_the_queue_have_its_first_attempt)
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nLOCK now\nLOCK wait2\nreleased\n");
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(quit_alone)
+T(quit_alone)
 {
     say(fd, "quit\n");
     expect(&w, fd, "+BYE\n");
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "");
 }
-END_TEST
 
-START_TEST(bye_waits_for_the_last_word)
+T(bye_waits_for_the_last_word)
 {
     w.late_end = true;
     say(fd, "LOCK now\nQUIT\n");
@@ -171,9 +163,8 @@ START_TEST(bye_waits_for_the_last_word)
     expect(&w, fd, "+BYE\n");
     expect_end(&w, fd);
 }
-END_TEST
 
-START_TEST(hello_and_events)
+T(hello_and_events)
 {
     struct notice renewed = {.kind = NOTICE_RENEWED, .name = world_name("a"), .valid_ms = 1, .until_ms = 2};
     char line[256] = "";
@@ -195,9 +186,8 @@ START_TEST(hello_and_events)
     conns_drain(w.conns);
     expect(&w, fd, "!RENEWED a token=0000000000000000000000000000000000000000 valid=1 until=2\n!DRAIN\n");
 }
-END_TEST
 
-START_TEST(lines_come_in_any_pieces)
+T(lines_come_in_any_pieces)
 {
     const char *text = "#7 LOCK now1\r\nPING\nUNLOCK now1\n";
 
@@ -207,9 +197,8 @@ START_TEST(lines_come_in_any_pieces)
     }
     expect(&w, fd, "#7 " LOCKED("now1") "+PONG ready=1\n" UNLOCKED("now1"));
 }
-END_TEST
 
-START_TEST(a_line_has_1024_bytes_at_most)
+T(a_line_has_1024_bytes_at_most)
 {
     char line[3001];
 
@@ -236,9 +225,8 @@ START_TEST(a_line_has_1024_bytes_at_most)
     say(fd, "PING\n");
     expect(&w, fd, "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG ready=1\n");
 }
-END_TEST
 
-START_TEST(a_long_line_is_answered_in_its_turn)
+T(a_long_line_is_answered_in_its_turn)
 {
     char line[1200];
 
@@ -251,9 +239,8 @@ START_TEST(a_long_line_is_answered_in_its_turn)
     ck_assert(answer(&w, "wait1", REPLY_LOCKED));
     expect(&w, fd, LOCKED("wait1") "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG ready=1\n");
 }
-END_TEST
 
-START_TEST(bad_bytes_are_refused_and_the_connection_goes_on)
+T(bad_bytes_are_refused_and_the_connection_goes_on)
 {
     char line[256] = "";
 
@@ -265,9 +252,8 @@ START_TEST(bad_bytes_are_refused_and_the_connection_goes_on)
     }
     ck_assert_int_eq(strncmp(line, "-BADLINE", 8), 0);
 }
-END_TEST
 
-START_TEST(sessions_are_numbered_from_1_and_never_again)
+T(sessions_are_numbered_from_1_and_never_again)
 {
     int second = client_unix(&w);
     char line[512] = "";
@@ -283,32 +269,4 @@ START_TEST(sessions_are_numbered_from_1_and_never_again)
     ck_assert_ptr_null(strstr(line, "session=2 "));
     ck_assert_ptr_nonnull(strstr(line, "session=10002 "));
     close(second);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn");
-    TCase *t = tcase_create("order");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, ping_tells_readiness);
-    tcase_add_test(t, answers_are_counted_by_verb_and_code);
-    tcase_add_test(t, durations_fall_into_their_bucket);
-    tcase_add_test(t, pipelined_requests_are_answered_in_order);
-    tcase_add_test(t, untagged_requests_wait_for_the_one_before);
-    tcase_add_test(t, tagged_requests_start_at_once);
-    tcase_add_test(t, a_live_tag_cannot_be_used_twice);
-    tcase_add_test(t, cancel_overtakes);
-    tcase_add_test(t, quit_lets_the_queue_have_its_first_attempt);
-    tcase_add_test(t, quit_alone);
-    tcase_add_test(t, bye_waits_for_the_last_word);
-    tcase_add_test(t, hello_and_events);
-    tcase_add_test(t, lines_come_in_any_pieces);
-    tcase_add_test(t, a_line_has_1024_bytes_at_most);
-    tcase_add_test(t, a_long_line_is_answered_in_its_turn);
-    tcase_add_test(t, bad_bytes_are_refused_and_the_connection_goes_on);
-    tcase_add_test(t, sessions_are_numbered_from_1_and_never_again);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -36,7 +36,9 @@ static void says(int fd, const char *text)
     settle(&w);
 }
 
-START_TEST(a_line_without_a_place_stays_in_its_connection)
+SETUP(setup, teardown);
+
+T(a_line_without_a_place_stays_in_its_connection)
 {
     int fd = client_tcp(&w);
     say(fd, "#1 LOCK wait1\n#2 LOCK wait2\n#3 PING\n");
@@ -49,9 +51,8 @@ START_TEST(a_line_without_a_place_stays_in_its_connection)
     ck_assert(conns_idle(w.conns));
     close(fd);
 }
-END_TEST
 
-START_TEST(an_untagged_line_is_held_back_in_its_order)
+T(an_untagged_line_is_held_back_in_its_order)
 {
     int fd = client_tcp(&w), other = client_unix(&w);
     say(fd, "LOCK wait1\nLOCK wait2\nLOCK wait3\n");
@@ -66,9 +67,8 @@ START_TEST(an_untagged_line_is_held_back_in_its_order)
     close(fd);
     close(other);
 }
-END_TEST
 
-START_TEST(peers_take_turns_and_so_do_their_connections)
+T(peers_take_turns_and_so_do_their_connections)
 {
     int a = client_tcp(&w), b = client_tcp(&w), other = client_unix(&w);
     says(a, "#0 LOCK wait0\n#1 LOCK waita1\n#2 LOCK waita2\n");
@@ -81,9 +81,8 @@ START_TEST(peers_take_turns_and_so_do_their_connections)
     close(b);
     close(other);
 }
-END_TEST
 
-START_TEST(who_keeps_a_lock_comes_first_but_for_one_turn_in_four)
+T(who_keeps_a_lock_comes_first_but_for_one_turn_in_four)
 {
     int a = client_tcp(&w), b = client_tcp(&w), c = client_tcp(&w);
     says(a, "LOCK wait0\n");
@@ -101,10 +100,9 @@ START_TEST(who_keeps_a_lock_comes_first_but_for_one_turn_in_four)
     close(b);
     close(c);
 }
-END_TEST
 
 /* Its own requests hold it back, and nobody else. */
-START_TEST(a_peer_over_its_share_does_not_stand_before_others)
+T(a_peer_over_its_share_does_not_stand_before_others)
 {
     w.places = 2;
     w.share = true;
@@ -120,9 +118,8 @@ START_TEST(a_peer_over_its_share_does_not_stand_before_others)
     close(local);
     close(other);
 }
-END_TEST
 
-START_TEST(the_end_of_a_client_that_is_held_back_is_noticed)
+T(the_end_of_a_client_that_is_held_back_is_noticed)
 {
     int a = client_tcp(&w), reset = client_tcp(&w), closed = client_tcp(&w);
     says(a, "LOCK wait1\n");
@@ -136,21 +133,4 @@ START_TEST(the_end_of_a_client_that_is_held_back_is_noticed)
     expect_heard(
         &w, "LOCK wait1\nLOCK wait2\nfinish\nreleased\n"); /* what was sent is done, what was reset is not */
     close(a);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_admit");
-    TCase *t = tcase_create("turns");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_line_without_a_place_stays_in_its_connection);
-    tcase_add_test(t, an_untagged_line_is_held_back_in_its_order);
-    tcase_add_test(t, peers_take_turns_and_so_do_their_connections);
-    tcase_add_test(t, who_keeps_a_lock_comes_first_but_for_one_turn_in_four);
-    tcase_add_test(t, a_peer_over_its_share_does_not_stand_before_others);
-    tcase_add_test(t, the_end_of_a_client_that_is_held_back_is_noticed);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

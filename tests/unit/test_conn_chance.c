@@ -223,22 +223,11 @@ static void run(uint64_t seed)
     world_free(&w);
 }
 
-START_TEST(anything_goes)
+T_EACH(anything_goes, SEEDS)
 {
     const char *one = getenv("CHANCE_SEED");
     if (!one)
         run((uint64_t)_i + 1);
     else if (_i == 0)
         run(strtoull(one, NULL, 10));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_chance");
-    TCase *t = tcase_create("chance");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, anything_goes, 0, SEEDS);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

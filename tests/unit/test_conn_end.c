@@ -31,7 +31,9 @@ static int client(int kind)
     return kind ? client_tcp(&w) : client_unix(&w);
 }
 
-START_TEST(fin_lets_the_queue_have_its_first_attempt)
+SETUP(setup, teardown);
+
+T_EACH(fin_lets_the_queue_have_its_first_attempt, 2)
 {
     int fd = client(_i);
 
@@ -47,9 +49,8 @@ START_TEST(fin_lets_the_queue_have_its_first_attempt)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_client_that_asked_nothing_leaves_nothing)
+T_EACH(a_client_that_asked_nothing_leaves_nothing, 2)
 {
     int fd = client(_i);
 
@@ -61,9 +62,8 @@ START_TEST(a_client_that_asked_nothing_leaves_nothing)
     ck_assert_str_eq(w.heard, "");
     close(fd);
 }
-END_TEST
 
-START_TEST(half_a_line_is_answered_in_its_turn)
+T_EACH(half_a_line_is_answered_in_its_turn, 2)
 {
     int fd = client(_i);
 
@@ -75,9 +75,8 @@ START_TEST(half_a_line_is_answered_in_its_turn)
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nreleased\n");
     close(fd);
 }
-END_TEST
 
-START_TEST(an_empty_end_is_no_line)
+T_EACH(an_empty_end_is_no_line, 2)
 {
     int fd = client(_i);
 
@@ -88,9 +87,8 @@ START_TEST(an_empty_end_is_no_line)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(the_first_request_may_come_out_of_the_queue_behind_a_fin)
+T_EACH(the_first_request_may_come_out_of_the_queue_behind_a_fin, 2)
 {
     int fd = client(_i);
 
@@ -105,10 +103,9 @@ START_TEST(the_first_request_may_come_out_of_the_queue_behind_a_fin)
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nreleased\n");
     close(fd);
 }
-END_TEST
 
 /* A write outside of conns_flush() finds the reset: the read behind it sees only an end. */
-START_TEST(a_reset_is_not_forgotten_before_the_flush)
+T(a_reset_is_not_forgotten_before_the_flush)
 {
     struct notice notice = {.kind = NOTICE_EXPIRING, .name = world_name("a")};
     int fd = client_tcp(&w);
@@ -121,9 +118,8 @@ START_TEST(a_reset_is_not_forgotten_before_the_flush)
     expect_heard(&w, "LOCK now\ndropped\n");
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(close_is_a_release)
+T_EACH(close_is_a_release, 2)
 {
     int fd = client(_i);
 
@@ -134,10 +130,9 @@ START_TEST(close_is_a_release)
     expect_heard(&w, "LOCK now\nLOCK wait1\nLOCK wait2\nfinish\nLOCK wait3\nreleased\n");
     expect_count(&w, 0);
 }
-END_TEST
 
 /* Where a proxy may turn a reset into a FIN, requests are answered and no lock is given back. */
-START_TEST(fin_is_a_drop_where_it_breaks)
+T_EACH(fin_is_a_drop_where_it_breaks, 2)
 {
     w.listener.fin_breaks = true;
     int fd = client(_i);
@@ -151,9 +146,8 @@ START_TEST(fin_is_a_drop_where_it_breaks)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(errors_are_a_drop_where_a_fin_breaks)
+T_EACH(errors_are_a_drop_where_a_fin_breaks, 2)
 {
     w.listener.fin_breaks = true;
     int fd = client(_i);
@@ -166,9 +160,8 @@ START_TEST(errors_are_a_drop_where_a_fin_breaks)
     expect_heard(&w, "LOCK now\ndropped\n");
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(quit_is_a_release_also_where_a_fin_breaks)
+T_EACH(quit_is_a_release_also_where_a_fin_breaks, 2)
 {
     w.listener.fin_breaks = true;
     int fd = client(_i);
@@ -182,9 +175,8 @@ START_TEST(quit_is_a_release_also_where_a_fin_breaks)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(reset_is_a_drop)
+T(reset_is_a_drop)
 {
     int fd = client_tcp(&w);
 
@@ -197,9 +189,8 @@ START_TEST(reset_is_a_drop)
     conns_ended(w.conns, 1);
     world_turn(&w);
 }
-END_TEST
 
-START_TEST(requests_before_a_reset_are_still_taken)
+T(requests_before_a_reset_are_still_taken)
 {
     int fd = client_tcp(&w);
 
@@ -207,9 +198,8 @@ START_TEST(requests_before_a_reset_are_still_taken)
     reset_close(fd);
     expect_heard(&w, "UNLOCK a\nUNLOCK b\ndropped\n");
 }
-END_TEST
 
-START_TEST(a_reset_behind_a_fin_is_a_release)
+T_EACH(a_reset_behind_a_fin_is_a_release, 2)
 {
     int fd = client_tcp(&w);
 
@@ -222,10 +212,9 @@ START_TEST(a_reset_behind_a_fin_is_a_release)
     expect_heard(&w, "LOCK now\nLOCK wait1\nfinish\nUNLOCK b\nreleased\n");
     expect_count(&w, 0);
 }
-END_TEST
 
 /* The write learns of the end first: errno tells its kind. */
-START_TEST(a_failed_write_tells_a_reset_from_a_fin)
+T_EACH(a_failed_write_tells_a_reset_from_a_fin, 2)
 {
     int fd = client_tcp(&w);
 
@@ -239,10 +228,9 @@ START_TEST(a_failed_write_tells_a_reset_from_a_fin)
     expect_heard(&w, _i ? "LOCK wait1\nUNLOCK b\nfinish\nreleased\n" : "LOCK wait1\nUNLOCK b\ndropped\n");
     expect_count(&w, 0);
 }
-END_TEST
 
 /* A Unix peer leaves replies unread: the kernel says ECONNRESET. */
-START_TEST(unix_errors_are_a_release)
+T_EACH(unix_errors_are_a_release, 2)
 {
     int fd = client_unix(&w);
 
@@ -258,10 +246,9 @@ START_TEST(unix_errors_are_a_release)
     ck_assert_str_eq(w.heard, _i ? "LOCK now\nLOCK wait1\nUNLOCK b\nfinish\nreleased\n"
                                  : "LOCK now\nLOCK wait1\nfinish\nUNLOCK b\nreleased\n");
 }
-END_TEST
 
 /* The client is alive and was told how long it has its locks. */
-START_TEST(a_write_that_fails_here_is_a_drop)
+T_EACH(a_write_that_fails_here_is_a_drop, 2)
 {
     int fd = client(_i);
 
@@ -276,10 +263,9 @@ START_TEST(a_write_that_fails_here_is_a_drop)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
 /* 0: the read finds the reset, 1: the write does. */
-START_TEST(a_grant_that_was_not_written_is_told)
+T_EACH(a_grant_that_was_not_written_is_told, 2)
 {
     int fd = client_tcp(&w);
 
@@ -292,10 +278,9 @@ START_TEST(a_grant_that_was_not_written_is_told)
         conns_flush(w.conns);
     expect_heard(&w, "LOCK wait1\nLOCK now\nUNLOCK wait3\nundelivered\ndropped\n");
 }
-END_TEST
 
 /* A RESUME is tested as well as a LOCK. */
-START_TEST(a_grant_behind_a_fin_that_was_not_written_is_told)
+T_EACH(a_grant_behind_a_fin_that_was_not_written_is_told, 2)
 {
     static const char *const lines[] = {"LOCK wait1\n",
                                         "RESUME wait1 token=0123456789012345678901234567890123456789\n"};
@@ -312,9 +297,8 @@ START_TEST(a_grant_behind_a_fin_that_was_not_written_is_told)
     expect_heard(&w, all);
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(conns_free_closes_all)
+T(conns_free_closes_all)
 {
     int fds[4];
 
@@ -328,34 +312,4 @@ START_TEST(conns_free_closes_all)
     for (int i = 0; i < 4; i++)
         close(fds[i]);
     setup();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_end");
-    TCase *t = tcase_create("ends");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, fin_lets_the_queue_have_its_first_attempt, 0, 2);
-    tcase_add_loop_test(t, a_client_that_asked_nothing_leaves_nothing, 0, 2);
-    tcase_add_loop_test(t, half_a_line_is_answered_in_its_turn, 0, 2);
-    tcase_add_loop_test(t, an_empty_end_is_no_line, 0, 2);
-    tcase_add_loop_test(t, the_first_request_may_come_out_of_the_queue_behind_a_fin, 0, 2);
-    tcase_add_test(t, a_reset_is_not_forgotten_before_the_flush);
-    tcase_add_loop_test(t, close_is_a_release, 0, 2);
-    tcase_add_test(t, reset_is_a_drop);
-    tcase_add_test(t, requests_before_a_reset_are_still_taken);
-    tcase_add_loop_test(t, a_reset_behind_a_fin_is_a_release, 0, 2);
-    tcase_add_loop_test(t, a_failed_write_tells_a_reset_from_a_fin, 0, 2);
-    tcase_add_loop_test(t, unix_errors_are_a_release, 0, 2);
-    tcase_add_loop_test(t, a_write_that_fails_here_is_a_drop, 0, 2);
-    tcase_add_loop_test(t, a_grant_that_was_not_written_is_told, 0, 2);
-    tcase_add_loop_test(t, a_grant_behind_a_fin_that_was_not_written_is_told, 0, 2);
-    tcase_add_test(t, conns_free_closes_all);
-    tcase_add_loop_test(t, fin_is_a_drop_where_it_breaks, 0, 2);
-    tcase_add_loop_test(t, errors_are_a_drop_where_a_fin_breaks, 0, 2);
-    tcase_add_loop_test(t, quit_is_a_release_also_where_a_fin_breaks, 0, 2);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

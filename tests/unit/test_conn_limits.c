@@ -18,9 +18,11 @@ static void teardown(void)
     world_free(&w);
 }
 
+SETUP(setup, teardown);
+
 /* ---- lines ---- */
 
-START_TEST(half_a_line_has_its_time)
+T(half_a_line_has_its_time)
 {
     w.conf.idle_line_timeout_ms = 60;
     world_start(&w);
@@ -59,9 +61,8 @@ START_TEST(half_a_line_has_its_time)
     close(other);
     close(endless);
 }
-END_TEST
 
-START_TEST(foreign_protocols_get_no_answer)
+T_EACH(foreign_protocols_get_no_answer, 3)
 {
     static const char *const first[] = {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\x16\x03\x01\x02",
                                         "POST /x HTTP/1.0\n"};
@@ -83,11 +84,10 @@ START_TEST(foreign_protocols_get_no_answer)
     expect(&w, fd, "+PONG ready=1\n");
     close(fd);
 }
-END_TEST
 
 /* A line that is longer than the protocol allows, and then lines of the sender's choice, cut
  * anywhere. */
-START_TEST(a_long_first_line_ends_it)
+T(a_long_first_line_ends_it)
 {
     char line[3000 + 16];
 
@@ -104,11 +104,10 @@ START_TEST(a_long_first_line_ends_it)
     }
     ck_assert_str_eq(w.heard, "");
 }
-END_TEST
 
 /* A header ends the connection at any time, also behind requests that wait for their turn, and in a line
  * that is too long. */
-START_TEST(a_header_ends_it)
+T(a_header_ends_it)
 {
     char text[2000] = "\nCookie: ";
 
@@ -133,7 +132,6 @@ START_TEST(a_header_ends_it)
     close(fd);
     ck_assert_ptr_null(strstr(w.heard, "now"));
 }
-END_TEST
 
 /* ---- the log ---- */
 
@@ -155,7 +153,7 @@ static unsigned lines_of_drops(FILE *log, unsigned *dropped)
     return lines;
 }
 
-START_TEST(many_resets_are_one_line_a_second)
+T(many_resets_are_one_line_a_second)
 {
     enum { RESETS = 200 };
     FILE *log = tmpfile();
@@ -184,11 +182,10 @@ START_TEST(many_resets_are_one_line_a_second)
     ck_assert_uint_eq(dropped, RESETS);
     ck_assert_int_le(lines, took_ms / 1000 + 1);
 }
-END_TEST
 
 /* ---- many requests ---- */
 
-START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
+T(a_flood_is_read_as_fast_as_it_is_answered)
 {
     world_start(&w);
     int fd = client_unix(&w);
@@ -214,9 +211,8 @@ START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
     close(fd);
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(tagged_requests_are_bounded)
+T(tagged_requests_are_bounded)
 {
     char line[64];
 
@@ -235,9 +231,8 @@ START_TEST(tagged_requests_are_bounded)
     expect(&w, fd, "#0 " LOCKED("wait0") "#0 " LOCKED("now"));
     close(fd);
 }
-END_TEST
 
-START_TEST(max_clients_is_told)
+T(max_clients_is_told)
 {
     w.conf.max_clients = 2;
     world_start(&w);
@@ -260,11 +255,10 @@ START_TEST(max_clients_is_told)
     close(b);
     close(c);
 }
-END_TEST
 
 /* ---- memory ---- */
 
-START_TEST(idle_clients_are_cheap)
+T(idle_clients_are_cheap)
 {
     enum { CLIENTS = 1000 };
     static int fds[CLIENTS];
@@ -303,7 +297,6 @@ START_TEST(idle_clients_are_cheap)
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
 }
-END_TEST
 
 static unsigned long mallocs_of_turn(void)
 {
@@ -317,7 +310,7 @@ static unsigned long mallocs_of_turn(void)
 #endif
 }
 
-START_TEST(requests_ask_malloc_for_nothing)
+T(requests_ask_malloc_for_nothing)
 {
     world_start(&w);
     int fd = client_unix(&w);
@@ -339,25 +332,4 @@ START_TEST(requests_ask_malloc_for_nothing)
     ck_assert_uint_eq(asked, 0);
     ck_assert_uint_eq(w.requests, 6 * 1100);
     close(fd);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_limits");
-    TCase *t = tcase_create("limits");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, half_a_line_has_its_time);
-    tcase_add_loop_test(t, foreign_protocols_get_no_answer, 0, 3);
-    tcase_add_test(t, many_resets_are_one_line_a_second);
-    tcase_add_test(t, a_long_first_line_ends_it);
-    tcase_add_test(t, a_header_ends_it);
-    tcase_add_test(t, a_flood_is_read_as_fast_as_it_is_answered);
-    tcase_add_test(t, tagged_requests_are_bounded);
-    tcase_add_test(t, max_clients_is_told);
-    tcase_add_test(t, idle_clients_are_cheap);
-    tcase_add_test(t, requests_ask_malloc_for_nothing);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

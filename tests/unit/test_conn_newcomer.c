@@ -56,8 +56,10 @@ static void expect_here(int fd)
     expect(&w, fd, "+PONG ready=1\n");
 }
 
+SETUP(setup, teardown);
+
 /* The group with the most newcomers loses its oldest, one after the other. A user is none of them. */
-START_TEST(the_largest_group_gives_way)
+T(the_largest_group_gives_way)
 {
     read_users();
     world_start(&w);
@@ -85,7 +87,6 @@ START_TEST(the_largest_group_gives_way)
     expect(&w, user, UNLOCKED("now"));
     ck_assert_ptr_null(strstr(w.heard, "dropped"));
 }
-END_TEST
 
 static const struct {
     const char *one, *another, *alone;
@@ -97,7 +98,7 @@ static const struct {
     {"2001:db8:1:201:3::1", "2001:db8:1:2ff::", "2001:db8:1:300::"}, /* /56, not /64 */
 };
 
-START_TEST(what_a_group_is)
+T_EACH(what_a_group_is, sizeof groups / sizeof groups[0])
 {
     read_users();
     w.conf.max_clients = 5;
@@ -111,11 +112,10 @@ START_TEST(what_a_group_is)
     expect_here(oldest);
     expect_here(next);
 }
-END_TEST
 
 /* The limit of one peer: of its own newcomers the oldest gives way, though another group is larger. Its limit stays
  * that of a /64. */
-START_TEST(within_a_peer)
+T(within_a_peer)
 {
     int others[4];
     read_users();
@@ -133,10 +133,9 @@ START_TEST(within_a_peer)
     for (unsigned i = 0; i < 4; i++)
         expect_here(others[i]);
 }
-END_TEST
 
 /* Where nobody must be a user, nobody gives way. */
-START_TEST(without_users)
+T(without_users)
 {
     world_start(&w);
     int clients[ROOM];
@@ -147,10 +146,9 @@ START_TEST(without_users)
     for (unsigned i = 0; i < ROOM; i++)
         expect_here(clients[i]);
 }
-END_TEST
 
 /* A reload makes strangers of clients that were served: what they hold is not lost for a new client. */
-START_TEST(a_reload_that_brings_users)
+T(a_reload_that_brings_users)
 {
     world_start(&w);
     int clients[ROOM];
@@ -167,10 +165,9 @@ START_TEST(a_reload_that_brings_users)
         expect_here(clients[i]);
     ck_assert_ptr_null(strstr(w.heard, "dropped"));
 }
-END_TEST
 
 /* One that said QUIT, or that is to be closed, is ended in its own way. */
-START_TEST(newcomers_at_their_end)
+T(newcomers_at_their_end)
 {
     read_users();
     w.conf.max_clients = 2;
@@ -186,21 +183,4 @@ START_TEST(newcomers_at_their_end)
     expect_end(&w, more);
     expect_here(refused);
     expect_count(&w, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("newcomers");
-    TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, the_largest_group_gives_way);
-    tcase_add_loop_test(tests, what_a_group_is, 0, sizeof groups / sizeof groups[0]);
-    tcase_add_test(tests, within_a_peer);
-    tcase_add_test(tests, without_users);
-    tcase_add_test(tests, a_reload_that_brings_users);
-    tcase_add_test(tests, newcomers_at_their_end);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

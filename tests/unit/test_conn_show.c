@@ -14,7 +14,9 @@ static void teardown(void)
     world_free(&w);
 }
 
-START_TEST(lists_are_made_as_the_client_reads)
+SETUP(setup, teardown);
+
+T_EACH(lists_are_made_as_the_client_reads, 4)
 {
     w.conf.max_output_bytes = 4096;
     w.rows = 20000;
@@ -37,10 +39,9 @@ START_TEST(lists_are_made_as_the_client_reads)
     close(fd);
     expect_count(&w, 0);
 }
-END_TEST
 
 /* WHO is answered when the handler knows, and what stands behind it waits for that. */
-START_TEST(lines_of_the_handler)
+T(lines_of_the_handler)
 {
     w.rows = 2;
     world_start(&w);
@@ -63,10 +64,9 @@ START_TEST(lines_of_the_handler)
     close(fd);
     expect_count(&w, 0);
 }
-END_TEST
 
 /* A client that has said nothing but WHO is no session of the handler's. */
-START_TEST(a_client_that_only_looks)
+T(a_client_that_only_looks)
 {
     world_start(&w);
     int fd = client_tcp(&w);
@@ -77,9 +77,8 @@ START_TEST(a_client_that_only_looks)
     look_up_answer(&w);
     ck_assert_str_eq(w.heard, "WHO wait\n");
 }
-END_TEST
 
-START_TEST(lists_come_one_after_the_other)
+T(lists_come_one_after_the_other)
 {
     w.rows = 2;
     world_start(&w);
@@ -103,10 +102,9 @@ START_TEST(lists_come_one_after_the_other)
     close(fd); /* in the middle of the list */
     expect_count(&w, 0);
 }
-END_TEST
 
 /* Each of these requests is little work, but thousands fit into one read. */
-START_TEST(many_short_lists_leave_turns_to_others)
+T_EACH(many_short_lists_leave_turns_to_others, 4)
 {
     enum { LISTS = 300 };
     char lines[LISTS * sizeof "#t SHOW LOCKS\n" + sizeof "PING\n"] = "";
@@ -131,9 +129,8 @@ START_TEST(many_short_lists_leave_turns_to_others)
     close(fd);
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(help_and_clients)
+T(help_and_clients)
 {
     char text[1024] = "", want[512];
 
@@ -166,10 +163,9 @@ START_TEST(help_and_clients)
     close(fd);
     close(other);
 }
-END_TEST
 
 /* A client that asks for much, closes its side and reads nothing. */
-START_TEST(a_closing_client_that_does_not_read_has_its_time)
+T_EACH(a_closing_client_that_does_not_read_has_its_time, 4)
 {
     w.conf.idle_line_timeout_ms = 60;
     w.rows = 1000000;
@@ -183,10 +179,9 @@ START_TEST(a_closing_client_that_does_not_read_has_its_time)
     expect_count(&w, 0);
     close(fd);
 }
-END_TEST
 
 /* Nothing asks for them again and again meanwhile, and a client that leaves is not waited for. */
-START_TEST(rows_that_come_later)
+T_EACH(rows_that_come_later, 4)
 {
     w.rows = 2;
     w.rows_later = true;
@@ -211,23 +206,4 @@ START_TEST(rows_that_come_later)
         expect_end(&w, fd);
     close(fd);
     expect_count(&w, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_show");
-    TCase *t = tcase_create("lists");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, lists_are_made_as_the_client_reads, 0, 4);
-    tcase_add_test(t, lines_of_the_handler);
-    tcase_add_test(t, a_client_that_only_looks);
-    tcase_add_test(t, lists_come_one_after_the_other);
-    tcase_add_loop_test(t, many_short_lists_leave_turns_to_others, 0, 4);
-    tcase_add_test(t, help_and_clients);
-    tcase_add_loop_test(t, rows_that_come_later, 0, 4);
-    tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

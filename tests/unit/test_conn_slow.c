@@ -14,7 +14,9 @@ static void teardown(void)
     world_free(&w);
 }
 
-START_TEST(a_slow_reader_is_closed)
+SETUP(setup, teardown);
+
+T_EACH(a_slow_reader_is_closed, 2)
 {
     w.conf.max_output_bytes = 4096;
     world_start(&w);
@@ -31,13 +33,12 @@ START_TEST(a_slow_reader_is_closed)
     ck_assert_str_eq(w.heard, "LOCK now\ndropped\n");
     close(fd);
 }
-END_TEST
 
 enum { PIPELINED = 8000 };
 
 /* Answers are 23 times as long as their requests, and the client reads a little of them in each turn. With _i
  * the client sends a FIN at once. */
-START_TEST(a_deep_pipeline_is_slowed_down)
+T_EACH(a_deep_pipeline_is_slowed_down, 2)
 {
     static const char answer[] = "-BADVERB : \"x\" is not a verb; HELP lists them\n";
     static char asked[2 * PIPELINED], bytes[sizeof answer - 1];
@@ -74,11 +75,10 @@ START_TEST(a_deep_pipeline_is_slowed_down)
     close(fd);
     expect_count(&w, 0);
 }
-END_TEST
 
 /* A client that pipelines and reads nothing has idle_line_timeout to begin reading. Its requests are done
  * only as far as it could read the answers. */
-START_TEST(who_reads_nothing_is_closed)
+T(who_reads_nothing_is_closed)
 {
     static char asked[2 * PIPELINED];
     int64_t start_ms = clock_boot_ms();
@@ -99,9 +99,8 @@ START_TEST(who_reads_nothing_is_closed)
     ck_assert_int_ge(clock_boot_ms() - start_ms, 200);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_burst_is_no_slow_reader)
+T(a_burst_is_no_slow_reader)
 {
     w.conf.max_output_bytes = 4096;
     world_start(&w);
@@ -116,9 +115,8 @@ START_TEST(a_burst_is_no_slow_reader)
     ck_assert_uint_eq(read_lines(&w, fd, "!DRAIN"), 1001);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_grant_behind_a_full_socket_is_undelivered)
+T(a_grant_behind_a_full_socket_is_undelivered)
 {
     w.conf.max_output_bytes = 4096;
     world_start(&w);
@@ -138,20 +136,4 @@ START_TEST(a_grant_behind_a_full_socket_is_undelivered)
     expect_heard(&w, "LOCK now1\nLOCK now2\nundelivered\ndropped\n");
     expect_count(&w, 0);
     close(fd);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_slow");
-    TCase *t = tcase_create("slow readers");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, a_slow_reader_is_closed, 0, 2);
-    tcase_add_loop_test(t, a_deep_pipeline_is_slowed_down, 0, 2);
-    tcase_add_test(t, who_reads_nothing_is_closed);
-    tcase_add_test(t, a_burst_is_no_slow_reader);
-    tcase_add_test(t, a_grant_behind_a_full_socket_is_undelivered);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -37,7 +37,9 @@ static int full_client(void)
     return fd;
 }
 
-START_TEST(only_the_grant_that_waits_is_undelivered)
+SETUP(setup, teardown);
+
+T(only_the_grant_that_waits_is_undelivered)
 {
     int fd = full_client();
 
@@ -46,9 +48,8 @@ START_TEST(only_the_grant_that_waits_is_undelivered)
     expect_heard(&w, "finish\nundelivered\nreleased\n");
     expect_count(&w, 0);
 }
-END_TEST
 
-START_TEST(the_release_waits_for_the_grant)
+T(the_release_waits_for_the_grant)
 {
     int fd = full_client();
 
@@ -63,9 +64,8 @@ START_TEST(the_release_waits_for_the_grant)
     ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
     close(fd);
 }
-END_TEST
 
-START_TEST(a_grant_is_written_before_the_release)
+T_EACH(a_grant_is_written_before_the_release, 2)
 {
     int fd = client(_i);
 
@@ -76,7 +76,6 @@ START_TEST(a_grant_is_written_before_the_release)
     ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
     close(fd);
 }
-END_TEST
 
 /* A client whose queue is full is not read, but its end is noticed. */
 static int blocked_client(int kind)
@@ -96,7 +95,7 @@ static int blocked_client(int kind)
     return fd;
 }
 
-START_TEST(fin_is_noticed_while_not_read)
+T_EACH(fin_is_noticed_while_not_read, 2)
 {
     int fd = blocked_client(_i);
 
@@ -108,9 +107,8 @@ START_TEST(fin_is_noticed_while_not_read)
     ck_assert_ptr_nonnull(last);
     ck_assert_str_eq(last, "LOCK now\nundelivered\nreleased\n");
 }
-END_TEST
 
-START_TEST(half_a_close_is_noticed_while_not_read)
+T_EACH(half_a_close_is_noticed_while_not_read, 2)
 {
     int fd = blocked_client(_i);
 
@@ -123,9 +121,8 @@ START_TEST(half_a_close_is_noticed_while_not_read)
     ck_assert_uint_eq(w.requests, 302);
     close(fd);
 }
-END_TEST
 
-START_TEST(reset_is_noticed_while_not_read)
+T(reset_is_noticed_while_not_read)
 {
     int fd = blocked_client(1);
 
@@ -133,10 +130,9 @@ START_TEST(reset_is_noticed_while_not_read)
     expect_heard(&w, "LOCK wait1\ndropped\n");
     expect_count(&w, 0);
 }
-END_TEST
 
 /* The loop stays at rest: no event spins while nothing happens. */
-START_TEST(nothing_spins_while_a_client_is_not_read)
+T_EACH(nothing_spins_while_a_client_is_not_read, 4)
 {
     int fd = blocked_client(_i & 1);
 
@@ -158,22 +154,4 @@ START_TEST(nothing_spins_while_a_client_is_not_read)
     ck_assert_uint_lt(wakeups, 10);
     ck_assert_int_ge(clock_boot_ms() - start_ms, 45);
     close(fd);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_unread");
-    TCase *t = tcase_create("ends");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, only_the_grant_that_waits_is_undelivered);
-    tcase_add_test(t, the_release_waits_for_the_grant);
-    tcase_add_loop_test(t, a_grant_is_written_before_the_release, 0, 2);
-    tcase_add_loop_test(t, fin_is_noticed_while_not_read, 0, 2);
-    tcase_add_loop_test(t, half_a_close_is_noticed_while_not_read, 0, 2);
-    tcase_add_test(t, reset_is_noticed_while_not_read);
-    tcase_add_loop_test(t, nothing_spins_while_a_client_is_not_read, 0, 4);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -68,13 +68,15 @@ static void start(const char *text)
     world_start(&w);
 }
 
+SETUP(setup, teardown);
+
 #define OPS      "  - {name: ops, secret_file: FILE, lock: ['now*', 'wait*'], show: ['*'], admin: yes}\n"
 #define US       "  - {name: us, uid: UID, lock: 'now*'}\n"
 #define ONLY_OPS "users:\n" OPS
 
 /* ---- who ---- */
 
-START_TEST(without_users_all_is_allowed)
+T(without_users_all_is_allowed)
 {
     start("");
     int fd = client_unix(&w);
@@ -84,9 +86,8 @@ START_TEST(without_users_all_is_allowed)
     expect(&w, fd, "-AUTH : this redlockd has no users: nobody needs to say who it is\n");
     close(fd);
 }
-END_TEST
 
-START_TEST(who_and_break)
+T(who_and_break)
 {
     start("users:\n" US "  - {name: anyone, show: ['seen/*']}\n" OPS);
     int fd = client_unix(&w), other = client_tcp(&w);
@@ -105,9 +106,8 @@ START_TEST(who_and_break)
     close(fd);
     close(other);
 }
-END_TEST
 
-START_TEST(by_uid)
+T(by_uid)
 {
     start("users:\n" US);
     int fd = client_unix(&w);
@@ -119,9 +119,8 @@ START_TEST(by_uid)
     ck_assert_str_eq(w.heard, "LOCK now\n");
     close(fd);
 }
-END_TEST
 
-START_TEST(a_stranger_may_say_little)
+T(a_stranger_may_say_little)
 {
     start(ONLY_OPS);
     int fd = client_unix(&w);
@@ -136,9 +135,8 @@ START_TEST(a_stranger_may_say_little)
     ck_assert_str_eq(w.heard, "");
     close(fd);
 }
-END_TEST
 
-START_TEST(anyone_has_the_rights_that_are_left)
+T(anyone_has_the_rights_that_are_left)
 {
     start(ONLY_OPS "  - {name: anyone, lock: nowhere}\n");
     int fd = client_tcp(&w);
@@ -146,11 +144,10 @@ START_TEST(anyone_has_the_rights_that_are_left)
     expect(&w, fd, LOCKED("nowhere") "-DENIED now : user anyone may not lock it\n");
     close(fd);
 }
-END_TEST
 
 /* ---- AUTH ---- */
 
-START_TEST(auth_makes_it_another_user)
+T(auth_makes_it_another_user)
 {
     start("users:\n" OPS US);
     int fd = client_unix(&w);
@@ -159,9 +156,8 @@ START_TEST(auth_makes_it_another_user)
     ck_assert_str_eq(conns_user(w.conns, 1)->name, "ops");
     close(fd);
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_told_after_a_second)
+T(what_is_wrong_is_told_after_a_second)
 {
     static const char *const lines[] = {"AUTH ops " WRONG "\n", "AUTH nobody " SECRET "\n",
                                         "AUTH us " SECRET "\n", "AUTH ops short\n"};
@@ -180,9 +176,8 @@ START_TEST(what_is_wrong_is_told_after_a_second)
     conns_stats(w.conns, &stats);
     ck_assert_uint_eq(stats.auth_failed, 4);
 }
-END_TEST
 
-START_TEST(the_third_refusal_is_the_last)
+T(the_third_refusal_is_the_last)
 {
     start(ONLY_OPS);
     int fd = client_unix(&w);
@@ -191,10 +186,9 @@ START_TEST(the_third_refusal_is_the_last)
     expect_end(&w, fd);
     close(fd);
 }
-END_TEST
 
 /* Requests behind a wrong AUTH are done afterwards, with the rights of before: also requests that may overtake. */
-START_TEST(a_barrier)
+T(a_barrier)
 {
     start("users:\n" OPS US);
     int fd = client_unix(&w);
@@ -208,9 +202,8 @@ START_TEST(a_barrier)
     expect_end(&w, fd);
     close(fd);
 }
-END_TEST
 
-START_TEST(behind_what_waits)
+T(behind_what_waits)
 {
     start("users:\n" OPS "  - {name: us, uid: UID, lock: 'wait*'}\n");
     int fd = client_unix(&w);
@@ -222,9 +215,8 @@ START_TEST(behind_what_waits)
     expect(&w, fd, "-BUSY wait\n+OK\n#2 " LOCKED("now"));
     close(fd);
 }
-END_TEST
 
-START_TEST(not_beside_locks_and_requests)
+T(not_beside_locks_and_requests)
 {
     static const char busy[] = "only while this connection has no lock and no request under way\n";
     start("users:\n" OPS "  - {name: us, uid: UID, lock: 'wait*'}\n");
@@ -240,10 +232,9 @@ START_TEST(not_beside_locks_and_requests)
     expect(&w, fd, "+OK\n");
     close(fd);
 }
-END_TEST
 
 /* The request before the queue is answered, and the queue has not gone on when the next bytes are read. */
-START_TEST(not_before_the_queue)
+T(not_before_the_queue)
 {
     start("users:\n" OPS "  - {name: us, uid: UID, lock: 'wait*'}\n");
     int fd = client_unix(&w);
@@ -259,7 +250,6 @@ START_TEST(not_before_the_queue)
            "-DENIED now : user us may not lock it\n");
     close(fd);
 }
-END_TEST
 
 static int client_from(const char *host)
 {
@@ -275,7 +265,7 @@ static int client_from(const char *host)
     return fds[1];
 }
 
-START_TEST(not_over_a_network)
+T(not_over_a_network)
 {
     static const struct {
         const char *host;
@@ -295,9 +285,8 @@ START_TEST(not_over_a_network)
         close(fd);
     }
 }
-END_TEST
 
-START_TEST(the_end_of_a_client_that_waits_for_its_answer)
+T(the_end_of_a_client_that_waits_for_its_answer)
 {
     start(ONLY_OPS);
     for (unsigned i = 0; i < 3; i++) {
@@ -321,11 +310,10 @@ START_TEST(the_end_of_a_client_that_waits_for_its_answer)
     settle(&w);
     close(fd);
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(clients_of_a_user)
+T(clients_of_a_user)
 {
     start("users:\n" OPS "  - {name: us, uid: UID, lock: 'now', max_clients: 1}\n");
     int first = client_unix(&w), second = client_unix(&w);
@@ -340,9 +328,8 @@ START_TEST(clients_of_a_user)
     close(second);
     close(third);
 }
-END_TEST
 
-START_TEST(no_more_by_auth)
+T(no_more_by_auth)
 {
     start("users:\n  - {name: ops, secret_file: FILE, max_clients: 1}\n");
     int first = client_unix(&w), second = client_unix(&w);
@@ -356,11 +343,10 @@ START_TEST(no_more_by_auth)
     expect(&w, second, "+OK\n");
     close(second);
 }
-END_TEST
 
 /* ---- SHOW ---- */
 
-START_TEST(clients_tell_their_user)
+T(clients_tell_their_user)
 {
     start("users:\n" OPS US);
     int us = client_unix(&w), ops = client_unix(&w);
@@ -383,10 +369,9 @@ START_TEST(clients_tell_their_user)
     close(us);
     close(ops);
 }
-END_TEST
 
 /* A long list of which the client may see little does not hold up the others. */
-START_TEST(hidden_rows_are_passed_over)
+T(hidden_rows_are_passed_over)
 {
     start("users:\n" US);
     w.rows = 5001;
@@ -399,11 +384,10 @@ START_TEST(hidden_rows_are_passed_over)
     ck_assert_uint_eq(w.rows_made, 1);
     close(fd);
 }
-END_TEST
 
 /* ---- the configuration is read again ---- */
 
-START_TEST(a_reload_makes_it_another_user)
+T(a_reload_makes_it_another_user)
 {
     start("users:\n" OPS US);
     int us = client_unix(&w), ops = client_unix(&w);
@@ -425,34 +409,4 @@ START_TEST(a_reload_makes_it_another_user)
     expect(&w, ops, LOCKED("now"));
     close(us);
     close(ops);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("conn_user");
-    TCase *one = tcase_create("conn_user");
-    suite_add_tcase(suite, one);
-    tcase_add_checked_fixture(one, setup, teardown);
-    tcase_set_timeout(one, 60);
-    tcase_add_test(one, without_users_all_is_allowed);
-    tcase_add_test(one, who_and_break);
-    tcase_add_test(one, by_uid);
-    tcase_add_test(one, a_stranger_may_say_little);
-    tcase_add_test(one, anyone_has_the_rights_that_are_left);
-    tcase_add_test(one, auth_makes_it_another_user);
-    tcase_add_test(one, what_is_wrong_is_told_after_a_second);
-    tcase_add_test(one, the_third_refusal_is_the_last);
-    tcase_add_test(one, a_barrier);
-    tcase_add_test(one, behind_what_waits);
-    tcase_add_test(one, not_beside_locks_and_requests);
-    tcase_add_test(one, not_before_the_queue);
-    tcase_add_test(one, not_over_a_network);
-    tcase_add_test(one, the_end_of_a_client_that_waits_for_its_answer);
-    tcase_add_test(one, clients_of_a_user);
-    tcase_add_test(one, no_more_by_auth);
-    tcase_add_test(one, clients_tell_their_user);
-    tcase_add_test(one, hidden_rows_are_passed_over);
-    tcase_add_test(one, a_reload_makes_it_another_user);
-    return suite_run(suite);
 }

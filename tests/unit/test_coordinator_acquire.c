@@ -1,7 +1,7 @@
 /* Traces: how a lock is granted, and how it is refused. */
 #include "tests/unit/trace.h"
 
-START_TEST(granted_at_quorum)
+T(granted_at_quorum)
 {
     start(5);
     ask(1, "LOCK job ttl=10s");
@@ -16,9 +16,8 @@ START_TEST(granted_at_quorum)
     vote("4", "SET NO, ZADD OOM");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(granted_by_three_of_four)
+T(granted_by_three_of_four)
 {
     start(4);
     ask(1, "LOCK job ttl=10s");
@@ -29,9 +28,8 @@ START_TEST(granted_by_three_of_four)
     EXPECT("s1 #1 +LOCKED job *");
     vote("2", "SET YES, ZADD YES");
 }
-END_TEST
 
-START_TEST(granted_by_one_of_one)
+T(granted_by_one_of_one)
 {
     start(1);
     ask(1, "LOCK job ttl=1s");
@@ -39,9 +37,8 @@ START_TEST(granted_by_one_of_one)
     EXPECT("m0 SET job T1 1000", "m0 ZADD job 1000007",
            "s1 #1 +LOCKED job token=T1 fence=1000007 valid=987 *");
 }
-END_TEST
 
-START_TEST(busy_when_no_quorum_can_grant_and_q_answered)
+T(busy_when_no_quorum_can_grant_and_q_answered)
 {
     start(5);
     ask(1, "LOCK job");
@@ -58,9 +55,8 @@ START_TEST(busy_when_no_quorum_can_grant_and_q_answered)
     EXPECT_NOTHING();
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(busy_needs_q_answers)
+T(busy_needs_q_answers)
 {
     start(5);
     lose(3);
@@ -72,9 +68,8 @@ START_TEST(busy_needs_q_answers)
     vote("1", "SET OOM");
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job votes=0/5 nodes=-!?!! *");
 }
-END_TEST
 
-START_TEST(noquorum_at_once_when_too_few_may_vote)
+T(noquorum_at_once_when_too_few_may_vote)
 {
     start(5);
     lose(0);
@@ -92,9 +87,8 @@ START_TEST(noquorum_at_once_when_too_few_may_vote)
     ask(1, "LOCK job"); /* three masters may vote: the head asks them, and no other master */
     EXPECT("m0,2-3 SET job T1 10000", "m0,2-3 ZADD job 1000007");
 }
-END_TEST
 
-START_TEST(noquorum_after_node_timeout)
+T(noquorum_after_node_timeout)
 {
     start(5);
     ask(1, "LOCK job");
@@ -112,9 +106,8 @@ START_TEST(noquorum_after_node_timeout)
     EXPECT_NOTHING();
     EXPECT_MASTER(3, "up");
 }
-END_TEST
 
-START_TEST(late_grant_is_undone_behind_it)
+T(late_grant_is_undone_behind_it)
 {
     start(3);
     ask(1, "LOCK job");
@@ -129,10 +122,9 @@ START_TEST(late_grant_is_undone_behind_it)
     vote("0-1", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
 }
-END_TEST
 
 /* Replies belong to their request, never to the next request. */
-START_TEST(late_votes_do_not_count_for_the_next_attempt)
+T(late_votes_do_not_count_for_the_next_attempt)
 {
     start(5);
     ask(1, "LOCK job");
@@ -146,9 +138,8 @@ START_TEST(late_votes_do_not_count_for_the_next_attempt)
     vote("3", "SET YES, ZADD YES");
     EXPECT("s1 #2 +LOCKED job token=T2 *");
 }
-END_TEST
 
-START_TEST(validity_over_at_the_grant)
+T(validity_over_at_the_grant)
 {
     config.node_timeout_ms = 150;
     config.min_validity_ms = 5;
@@ -169,9 +160,8 @@ START_TEST(validity_over_at_the_grant)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s1 #2 +LOCKED job token=T2 fence=1092007 valid=5 until=1188");
 }
-END_TEST
 
-START_TEST(zadd_error_voids_the_vote)
+T(zadd_error_voids_the_vote)
 {
     start(5);
     ask(1, "LOCK job");
@@ -187,9 +177,8 @@ START_TEST(zadd_error_voids_the_vote)
     EXPECT("m0-3 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job votes=2/5 nodes=++!!!*");
     EXPECT_MASTER(4, "refused noperm undo=1"); /* the master will be asked for the release when it is back */
 }
-END_TEST
 
-START_TEST(a_lost_connection_is_no_vote)
+T(a_lost_connection_is_no_vote)
 {
     start(3);
     ask(1, "LOCK job");
@@ -205,10 +194,9 @@ START_TEST(a_lost_connection_is_no_vote)
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(1, "down undo=1");
 }
-END_TEST
 
 /* A master that became a replica: every command that it has not answered yet counts as failed at once. */
-START_TEST(a_demoted_master_is_no_vote)
+T(a_demoted_master_is_no_vote)
 {
     start(3);
     ask(1, "LOCK a");
@@ -222,10 +210,9 @@ START_TEST(a_demoted_master_is_no_vote)
     EXPECT("m2 RELEASE * T*", "s1 #* -NOQUORUM * votes=1/3 nodes=!!+ *", "m2 RELEASE * T*",
            "s1 #* -NOQUORUM * votes=1/3 nodes=!!+ *");
 }
-END_TEST
 
 /* The master may come back without its memory, and here without quarantine. */
-START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
+T(a_grant_counts_no_more_when_its_connection_is_lost)
 {
     config.node_timeout_ms = 1000;
     config.restart_guard = false;
@@ -243,10 +230,9 @@ START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
     vote("2", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED *");
 }
-END_TEST
 
 /* A step has random bytes for one token, so each head begins in a step of its own, whichever session asks. */
-START_TEST(two_heads_that_are_due_get_two_tokens)
+T(two_heads_that_are_due_get_two_tokens)
 {
     start(3);
     ask(1, "LOCK a hold=lease");
@@ -266,26 +252,4 @@ START_TEST(two_heads_that_are_due_get_two_tokens)
     EXPECT("s2 #4 -CANCELLED b", "m0-2 RELEASE b T6 WAKE STAY", "s2 #3 -CANCELLED a",
            "m0-2 RELEASE a T5 WAKE STAY", "m0-2 SET a T7 10000", "m0-2 ZADD a 1020007", "m0-2 SET b T8 10000",
            "m0-2 ZADD b 1020008");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {granted_at_quorum,
-                                  granted_by_three_of_four,
-                                  granted_by_one_of_one,
-                                  busy_when_no_quorum_can_grant_and_q_answered,
-                                  busy_needs_q_answers,
-                                  noquorum_at_once_when_too_few_may_vote,
-                                  noquorum_after_node_timeout,
-                                  late_grant_is_undone_behind_it,
-                                  late_votes_do_not_count_for_the_next_attempt,
-                                  validity_over_at_the_grant,
-                                  zadd_error_voids_the_vote,
-                                  a_lost_connection_is_no_vote,
-                                  a_grant_counts_no_more_when_its_connection_is_lost,
-                                  a_demoted_master_is_no_vote,
-                                  two_heads_that_are_due_get_two_tokens,
-                                  NULL};
-    return trace_run("coordinator: acquire", tests);
 }

@@ -24,7 +24,7 @@ static void flood(uint16_t peer, unsigned from, unsigned requests)
     forget();
 }
 
-START_TEST(a_peer_has_a_quarter_of_the_places)
+T(a_peer_has_a_quarter_of_the_places)
 {
     begin();
     flood(FLOODER, 0, SHARE - 1);
@@ -37,9 +37,8 @@ START_TEST(a_peer_has_a_quarter_of_the_places)
     EXPECT("s1000 #1 -NOTHELD job");
     ck_assert_int_eq(admits(FLOODER, VERB_CHECK), ADMISSION_NOW);
 }
-END_TEST
 
-START_TEST(what_a_peer_is_charged_for_ends_with_each_answer)
+T(what_a_peer_is_charged_for_ends_with_each_answer)
 {
     begin();
     trace_peer.number = FLOODER;
@@ -60,10 +59,9 @@ START_TEST(what_a_peer_is_charged_for_ends_with_each_answer)
     coordinator_check(core); /* counts them anew */
     forget();
 }
-END_TEST
 
 /* Those that wait for a lock ask nothing of the masters meanwhile. */
-START_TEST(a_wait_takes_no_place)
+T(a_wait_takes_no_place)
 {
     begin();
     trace_peer.number = FLOODER;
@@ -73,10 +71,9 @@ START_TEST(a_wait_takes_no_place)
     forget();
     ck_assert_int_eq(admits(FLOODER, VERB_LOCK), ADMISSION_NOW);
 }
-END_TEST
 
 /* Further attempts take no more places than the requests of a peer may, whose UNLOCK is next. */
-START_TEST(those_that_poll_leave_room)
+T(those_that_poll_leave_room)
 {
     enum { NAMES = SHARE + 5 };
     begin();
@@ -98,7 +95,6 @@ START_TEST(those_that_poll_leave_room)
     ck_assert_uint_gt(unanswered(0), 0);
     forget();
 }
-END_TEST
 
 static void fill(void)
 {
@@ -106,7 +102,7 @@ static void fill(void)
         flood((uint16_t)(100 + i), i * SHARE, SHARE);
 }
 
-START_TEST(nobody_goes_on_while_fewer_than_a_quorum_have_room)
+T(nobody_goes_on_while_fewer_than_a_quorum_have_room)
 {
     begin();
     fill();
@@ -119,10 +115,9 @@ START_TEST(nobody_goes_on_while_fewer_than_a_quorum_have_room)
     ck_assert_int_eq(admits(OTHER, VERB_LOCK), ADMISSION_NOW);
     forget();
 }
-END_TEST
 
 /* Whoever asks is refused at once then. */
-START_TEST(slow_masters_hold_nobody_back)
+T(slow_masters_hold_nobody_back)
 {
     begin();
     fill();
@@ -131,10 +126,9 @@ START_TEST(slow_masters_hold_nobody_back)
     ck_assert_int_eq(admits(OTHER, VERB_LOCK), ADMISSION_NOW);
     forget();
 }
-END_TEST
 
 /* Nor do they in quarantine, where they are not called slow. */
-START_TEST(silent_masters_in_quarantine_hold_nobody_back)
+T(silent_masters_in_quarantine_hold_nobody_back)
 {
     begin();
     for (unsigned i = 0; i < 2; i++) {
@@ -155,9 +149,8 @@ START_TEST(silent_masters_in_quarantine_hold_nobody_back)
     ck_assert_int_eq(admits(OTHER, VERB_UNLOCK), ADMISSION_NOW);
     forget();
 }
-END_TEST
 
-START_TEST(a_lost_master_has_all_its_places_again)
+T(a_lost_master_has_all_its_places_again)
 {
     begin();
     fill();
@@ -169,10 +162,9 @@ START_TEST(a_lost_master_has_all_its_places_again)
     ck_assert_int_eq(admits(100, VERB_LOCK), ADMISSION_NOW);
     forget();
 }
-END_TEST
 
 /* As they are refused without asking any master. */
-START_TEST(a_drain_refuses_new_locks_at_once)
+T(a_drain_refuses_new_locks_at_once)
 {
     begin();
     fill();
@@ -181,10 +173,9 @@ START_TEST(a_drain_refuses_new_locks_at_once)
     ck_assert_int_eq(admits(100, VERB_RESUME), ADMISSION_NOW);
     ck_assert_int_eq(admits(OTHER, VERB_UNLOCK), ADMISSION_MASTERS);
 }
-END_TEST
 
 /* Many thousand may be due at once: they leave a quarter of the places. */
-START_TEST(renewals_leave_room)
+T(renewals_leave_room)
 {
     enum { LOCKS = 200 };
     config.max_locks = LOCKS;
@@ -200,17 +191,4 @@ START_TEST(renewals_leave_room)
     forget();
     ck_assert_uint_gt(unanswered(0), 100);
     ck_assert_int_eq(admits(OTHER, VERB_LOCK), ADMISSION_NOW);
-}
-END_TEST
-
-int main(void)
-{
-    return trace_run(
-        "admission",
-        (const TTest *const[]){a_peer_has_a_quarter_of_the_places,
-                               what_a_peer_is_charged_for_ends_with_each_answer, a_wait_takes_no_place,
-                               those_that_poll_leave_room, nobody_goes_on_while_fewer_than_a_quorum_have_room,
-                               slow_masters_hold_nobody_back, silent_masters_in_quarantine_hold_nobody_back,
-                               a_lost_master_has_all_its_places_again, a_drain_refuses_new_locks_at_once,
-                               renewals_leave_room, NULL});
 }

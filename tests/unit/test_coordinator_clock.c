@@ -3,7 +3,7 @@
 
 #define FULL 60602 /* max_ttl and its drift */
 
-START_TEST(a_clock_that_jumped_forward)
+T(a_clock_that_jumped_forward)
 {
     start(3);
     markers[2].clock_ms += 51;
@@ -15,9 +15,8 @@ START_TEST(a_clock_that_jumped_forward)
     ck_assert_int_eq(markers[2].group.from_ms, markers[2].clock_ms + now + FULL);
     forget();
 }
-END_TEST
 
-START_TEST(a_clock_that_jumped_while_it_was_away)
+T(a_clock_that_jumped_while_it_was_away)
 {
     start(3);
     lose(2);
@@ -29,11 +28,10 @@ START_TEST(a_clock_that_jumped_while_it_was_away)
     EXPECT_MASTER(2, "quarantine clock left=60602");
     forget();
 }
-END_TEST
 
 /* A jump so far that the group's key runs out there, as it would if no daemon had been there for ten
  * minutes. */
-START_TEST(a_clock_that_jumped_by_an_hour)
+T(a_clock_that_jumped_by_an_hour)
 {
     start(5);
     markers[1].clock_ms += 3600000;
@@ -52,9 +50,8 @@ START_TEST(a_clock_that_jumped_by_an_hour)
     ck_assert_int_eq(markers[2].group.from_ms, markers[2].clock_ms + now + FULL);
     forget();
 }
-END_TEST
 
-START_TEST(a_clock_that_jumped_back_is_told_only)
+T(a_clock_that_jumped_back_is_told_only)
 {
     start(3);
     markers[2].clock_ms -= 5000;
@@ -68,13 +65,4 @@ START_TEST(a_clock_that_jumped_back_is_told_only)
     coordinator_master_row(core, now, 2, &row);
     ck_assert_uint_eq(row.clock_backs, 1);
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_clock_that_jumped_forward, a_clock_that_jumped_while_it_was_away,
-                                  a_clock_that_jumped_by_an_hour, a_clock_that_jumped_back_is_told_only,
-                                  NULL};
-    return trace_run("coordinator: clock", tests);
 }

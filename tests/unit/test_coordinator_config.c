@@ -7,7 +7,7 @@ static void configure(void)
     coordinator_check(core);
 }
 
-START_TEST(what_is_under_way_waits_no_longer_than_what_comes)
+T(what_is_under_way_waits_no_longer_than_what_comes)
 {
     start(3);
     ask(1, "LOCK early ttl=1s");
@@ -22,9 +22,8 @@ START_TEST(what_is_under_way_waits_no_longer_than_what_comes)
     EXPECT("m0-2 RELEASE early T1", "s1 #1 -NOQUORUM early votes=1/3 nodes=+\?\? *", "m0-2 RELEASE late T2",
            "s2 #2 -NOQUORUM late votes=0/3 nodes=\?\?\? *");
 }
-END_TEST
 
-START_TEST(longer_time_out)
+T(longer_time_out)
 {
     start(3);
     ask(1, "LOCK early ttl=1s");
@@ -39,9 +38,8 @@ START_TEST(longer_time_out)
     vote("0-1", "SET YES, ZADD YES, SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED late token=T2 fence=* valid=688 until=1987");
 }
-END_TEST
 
-START_TEST(silence_of_a_master)
+T(silence_of_a_master)
 {
     start(3);
     ask(1, "LOCK job ttl=2s");
@@ -57,9 +55,8 @@ START_TEST(silence_of_a_master)
     EXPECT("close m2 silent");
     EXPECT_MASTER(2, "down silent");
 }
-END_TEST
 
-START_TEST(least_validity_of_a_grant_under_way)
+T(least_validity_of_a_grant_under_way)
 {
     start(3);
     ask(1, "LOCK job ttl=100ms");
@@ -69,9 +66,8 @@ START_TEST(least_validity_of_a_grant_under_way)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
 }
-END_TEST
 
-START_TEST(ttls)
+T(ttls)
 {
     start(3);
     config.default_ttl_ms = 5000;
@@ -85,9 +81,8 @@ START_TEST(ttls)
     ask(1, "LOCK c ttl=61s");
     EXPECT("s1 #3 -BADARG c : *");
 }
-END_TEST
 
-START_TEST(limits_of_a_client_that_is_beyond_them)
+T(limits_of_a_client_that_is_beyond_them)
 {
     start(3);
     grant(1, "LOCK a");
@@ -107,9 +102,8 @@ START_TEST(limits_of_a_client_that_is_beyond_them)
     ask(1, "LOCK d wait=1s");
     EXPECT("s1 #7 -LIMIT d limit=max_waits_per_client");
 }
-END_TEST
 
-START_TEST(pauses_between_attempts)
+T(pauses_between_attempts)
 {
     start(3);
     config.retry_min_ms = config.retry_max_ms = 700;
@@ -119,19 +113,4 @@ START_TEST(pauses_between_attempts)
     vote("0-2", "RELEASE NO");
     EXPECT_DEADLINE(1700);
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    return trace_run("coordinator_config", (const TTest *const[]){
-                                               what_is_under_way_waits_no_longer_than_what_comes,
-                                               longer_time_out,
-                                               silence_of_a_master,
-                                               least_validity_of_a_grant_under_way,
-                                               ttls,
-                                               limits_of_a_client_that_is_beyond_them,
-                                               pauses_between_attempts,
-                                               NULL,
-                                           });
 }

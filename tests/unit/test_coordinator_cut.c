@@ -15,7 +15,7 @@ static void waits_for(const char *line, const char *answer)
     vote("0-2", answer);
 }
 
-START_TEST(who_waits_for_a_key_that_lives_too_long_cuts_it)
+T(who_waits_for_a_key_that_lives_too_long_cuts_it)
 {
     start(3);
     hears("0-2", "listens");
@@ -33,17 +33,15 @@ START_TEST(who_waits_for_a_key_that_lives_too_long_cuts_it)
     vote("0-1", "CUT 1");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_key_of_the_usual_life_is_left_alone)
+T(a_key_of_the_usual_life_is_left_alone)
 {
     waits_for("LOCK job wait=1m", "RELEASE NO, ENQUEUE HEARD:60000");
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* The answer to one's own LOOK names the slot that ends last, for one that is dead may stand beside others in use. */
-START_TEST(slots_too)
+T(slots_too)
 {
     start(3);
     hears("0-2", "listens");
@@ -56,7 +54,6 @@ START_TEST(slots_too)
     vote("1-2", "RELEASE NO, LOOK 11l60000");
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* Nobody tells such a head how long the key lives. It asks every 200 ms. */
 static void polls_for_ten_seconds(const char *set, const char *released)
@@ -76,7 +73,7 @@ static void polls_for_ten_seconds(const char *set, const char *released)
     vote("0-2", "SET NO");
 }
 
-START_TEST(a_head_that_none_can_wake_cuts_every_ten_seconds)
+T(a_head_that_none_can_wake_cuts_every_ten_seconds)
 {
     start(3);
     ask(9, "LOCK job wait=1m");
@@ -88,9 +85,8 @@ START_TEST(a_head_that_none_can_wake_cuts_every_ten_seconds)
     vote("0-2", "SET NO");
     EXPECT("m0-2 RELEASE job *", "m0-2 ENQUEUE job *");
 }
-END_TEST
 
-START_TEST(so_does_a_list)
+T(so_does_a_list)
 {
     start(3);
     hears("0-2", "listens");
@@ -98,10 +94,9 @@ START_TEST(so_does_a_list)
     polls_for_ten_seconds("m0-2 SET a,b *", "RELEASE NO");
     EXPECT("m0-2 RELEASE a,b *", "m0-2 CUT a,b 60000");
 }
-END_TEST
 
 /* Each master has a slot to give, but no slot is free on two of them: none tells how long its keys live. */
-START_TEST(so_does_a_head_that_finds_no_slot_free_on_a_quorum)
+T(so_does_a_head_that_finds_no_slot_free_on_a_quorum)
 {
     start(3);
     hears("0-2", "listens");
@@ -126,10 +121,9 @@ START_TEST(so_does_a_head_that_finds_no_slot_free_on_a_quorum)
     vote("2", "LOOK 101");
     EXPECT("m0-2 CUT job 60000 3");
 }
-END_TEST
 
 /* m0 shows a fence that no clock explains. So m2 is needed, and its key wakes and tells nobody. */
-START_TEST(so_does_a_head_that_one_key_keeps_from_a_quorum)
+T(so_does_a_head_that_one_key_keeps_from_a_quorum)
 {
     start(3);
     chance(180);
@@ -151,10 +145,9 @@ START_TEST(so_does_a_head_that_one_key_keeps_from_a_quorum)
     }
     EXPECT_LAST("m0-2 CUT job 60000");
 }
-END_TEST
 
 /* Slot 0 is free on m0 and m1, but m0 shows a fence that no clock explains: each attempt ends without a quorum. */
-START_TEST(so_does_a_head_that_one_slots_key_keeps_from_a_quorum)
+T(so_does_a_head_that_one_slots_key_keeps_from_a_quorum)
 {
     start(3);
     hears("0-2", "listens");
@@ -177,21 +170,4 @@ START_TEST(so_does_a_head_that_one_slots_key_keeps_from_a_quorum)
         work();
     }
     EXPECT_LAST("m0-2 CUT job 60000 2");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        who_waits_for_a_key_that_lives_too_long_cuts_it,
-        a_key_of_the_usual_life_is_left_alone,
-        slots_too,
-        a_head_that_none_can_wake_cuts_every_ten_seconds,
-        so_does_a_list,
-        so_does_a_head_that_finds_no_slot_free_on_a_quorum,
-        so_does_a_head_that_one_key_keeps_from_a_quorum,
-        so_does_a_head_that_one_slots_key_keeps_from_a_quorum,
-        NULL,
-    };
-    return trace_run("coordinator_cut", tests);
 }

@@ -1,7 +1,7 @@
 /* Traces: a user's right to a name is taken away, and limits that count for a user. */
 #include "tests/unit/trace.h"
 
-START_TEST(a_lock_is_lost_and_its_key_stays)
+T(a_lock_is_lost_and_its_key_stays)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -10,9 +10,8 @@ START_TEST(a_lock_is_lost_and_its_key_stays)
     at(20000); /* nobody renews it, and nothing is deleted */
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_renewal_under_way_changes_nothing)
+T(a_renewal_under_way_changes_nothing)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -23,10 +22,9 @@ START_TEST(a_renewal_under_way_changes_nothing)
     EXPECT("s1 !LOST job token=T1 reason=denied");
     EXPECT_REST();
 }
-END_TEST
 
 /* The next waiter asks the masters as any client of another daemon would: the key there refuses it. */
-START_TEST(nobody_is_handed_it)
+T(nobody_is_handed_it)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -37,9 +35,8 @@ START_TEST(nobody_is_handed_it)
     vote("0-2", "SET NO");
     EXPECT_LAST("m0-2 ENQUEUE job *");
 }
-END_TEST
 
-START_TEST(its_client_can_say_nothing_about_it)
+T(its_client_can_say_nothing_about_it)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -49,9 +46,8 @@ START_TEST(its_client_can_say_nothing_about_it)
     work();
     EXPECT("s1 ended"); /* the end of the connection gives nothing back */
 }
-END_TEST
 
-START_TEST(only_the_lock_of_that_session)
+T(only_the_lock_of_that_session)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -65,10 +61,9 @@ START_TEST(only_the_lock_of_that_session)
     deny_lock(3, "report", "T2");
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* The lock that is named is lost, not the one that the session took last. */
-START_TEST(each_of_two_readers)
+T(each_of_two_readers)
 {
     start(3);
     for (unsigned i = 1; i <= 2; i++) {
@@ -82,9 +77,8 @@ START_TEST(each_of_two_readers)
     EXPECT("s1 !LOST job token=T2 reason=denied");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_wait_is_denied)
+T(a_wait_is_denied)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -99,10 +93,9 @@ START_TEST(a_wait_is_denied)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1");
 }
-END_TEST
 
 /* The keys that the attempt may have set are taken back, and the next waiter asks. */
-START_TEST(an_attempt_is_denied)
+T(an_attempt_is_denied)
 {
     start(3);
     uint64_t first = ask(1, "LOCK job wait=60s ttl=10s");
@@ -115,10 +108,9 @@ START_TEST(an_attempt_is_denied)
     ask(2, "UNLOCK job"); /* takes this daemon out of the queue, which it joined by the STAY */
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* The waits of the session end first, so that none of them gets a lock that is taken away from it. */
-START_TEST(a_session_is_denied)
+T(a_session_is_denied)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -134,9 +126,8 @@ START_TEST(a_session_is_denied)
     at(4900); /* the session's locks are not renewed, and nothing is deleted */
     EXPECT("m0-2 EXTEND other T3 10000");
 }
-END_TEST
 
-START_TEST(an_attempt_of_a_denied_session_is_undone)
+T(an_attempt_of_a_denied_session_is_undone)
 {
     start(3);
     ask(1, "LOCK job wait=60s");
@@ -147,17 +138,15 @@ START_TEST(an_attempt_of_a_denied_session_is_undone)
     vote("0-2", "SET YES, ZADD YES, RELEASE YES");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_stranger_is_denied)
+T(a_stranger_is_denied)
 {
     start(3);
     deny_session(7);
     EXPECT("s7 ended");
 }
-END_TEST
 
-START_TEST(limits_of_a_user)
+T(limits_of_a_user)
 {
     start(3);
     config.max_locks_per_peer = 1;
@@ -176,25 +165,4 @@ START_TEST(limits_of_a_user)
     trace_peer = (struct peer){.number = 8, .is_user = true};
     ask(4, "LOCK b wait=60s");
     EXPECT_NOTHING();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        a_lock_is_lost_and_its_key_stays,
-        a_renewal_under_way_changes_nothing,
-        nobody_is_handed_it,
-        its_client_can_say_nothing_about_it,
-        only_the_lock_of_that_session,
-        each_of_two_readers,
-        a_wait_is_denied,
-        an_attempt_is_denied,
-        a_session_is_denied,
-        an_attempt_of_a_denied_session_is_undone,
-        a_stranger_is_denied,
-        limits_of_a_user,
-        NULL,
-    };
-    return trace_run("coordinator: deny", tests);
 }

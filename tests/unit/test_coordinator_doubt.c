@@ -10,7 +10,7 @@ static void answer_until_judged(unsigned master)
         handshakes_until(now + 1000);
 }
 
-START_TEST(a_newcomer_hides_no_flush)
+T(a_newcomer_hides_no_flush)
 {
     start(3);
     at(2000);
@@ -21,9 +21,8 @@ START_TEST(a_newcomer_hides_no_flush)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_newcomer_hides_no_other_server)
+T(a_newcomer_hides_no_other_server)
 {
     start(3);
     lose(1);
@@ -35,10 +34,9 @@ START_TEST(a_newcomer_hides_no_other_server)
     EXPECT_MASTER(1, "quarantine promoted left=60602");
     forget();
 }
-END_TEST
 
 /* The master's quarantine may have come and gone. */
-START_TEST(who_was_away_for_long_cannot_tell)
+T(who_was_away_for_long_cannot_tell)
 {
     start(3);
     lose(1);
@@ -50,9 +48,8 @@ START_TEST(who_was_away_for_long_cannot_tell)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
-START_TEST(a_replica_that_is_busy_too)
+T(a_replica_that_is_busy_too)
 {
     start(3);
     show_probes = true;
@@ -67,9 +64,8 @@ START_TEST(a_replica_that_is_busy_too)
     EXPECT_MASTER(1, "quarantine demoted left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_replica_that_is_refused_for_something_else)
+T(a_replica_that_is_refused_for_something_else)
 {
     start_alone(1);
     show_probes = true;
@@ -86,9 +82,8 @@ START_TEST(a_replica_that_is_refused_for_something_else)
     EXPECT_MASTER(0, "quarantine promoted left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_replica_at_the_handshakes_last_word)
+T(a_replica_at_the_handshakes_last_word)
 {
     start_alone(1);
     show_probes = true;
@@ -102,9 +97,8 @@ START_TEST(a_replica_at_the_handshakes_last_word)
     EXPECT_MASTER(0, "quarantine demoted left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
+T(a_clock_that_jumped_while_the_probe_is_refused)
 {
     start(3);
     show_probes = true;
@@ -121,11 +115,10 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
     EXPECT_MASTER(1, "quarantine clock left=60602");
     forget();
 }
-END_TEST
 
 /* A handshake that waits for other masters is judged with an old TIME: a doubt counts from now all the
  * same. */
-START_TEST(a_doubt_after_a_handshake_that_waited)
+T(a_doubt_after_a_handshake_that_waited)
 {
     start_alone(2);
     show_probes = true;
@@ -141,7 +134,6 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
     EXPECT_MASTER(0, "quarantine promoted left=60602");
     forget();
 }
-END_TEST
 
 /* This daemon knows neither master, and nothing is judged while master 1 has another group's key. Meanwhile an older key
  * of master 0 came back, with other data. */
@@ -171,23 +163,21 @@ static void key_recedes_unjudged(bool in_another_run)
     forget();
 }
 
-START_TEST(a_time_that_an_unjudged_handshake_read_is_not_forgotten)
+T(a_time_that_an_unjudged_handshake_read_is_not_forgotten)
 {
     key_recedes_unjudged(false);
     EXPECT_MASTER(0, "quarantine promoted left=60602");
 }
-END_TEST
 
-START_TEST(a_time_that_was_read_in_another_run_says_nothing)
+T(a_time_that_was_read_in_another_run_says_nothing)
 {
     key_recedes_unjudged(true);
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
 /* The key is gone while this daemon may write none, since another master has the key of other daemons. A
  * newcomer writes it anew. */
-START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
+T(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 {
     start(3);
     lose(1);
@@ -206,7 +196,6 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
 /* Another daemon writes a doubt of master 1. */
 static void doubted_elsewhere(void)
@@ -240,7 +229,7 @@ static void judged_at_last(void)
     vote("1", "KILL 1");
 }
 
-START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
+T(a_second_loss_is_not_forgotten_while_nothing_is_judged)
 {
     lost_once_unjudged();
     handshakes_until(70000);
@@ -251,9 +240,8 @@ START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_quarantine_that_nobody_saw_is_no_second_loss)
+T(a_quarantine_that_nobody_saw_is_no_second_loss)
 {
     lost_once_unjudged();
     lose(1);
@@ -265,10 +253,9 @@ START_TEST(a_quarantine_that_nobody_saw_is_no_second_loss)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* Another daemon's doubt is read when it is nearly over, and began just after this daemon had looked there. */
-START_TEST(a_quarantine_that_is_seen_at_its_end_is_no_second_loss)
+T(a_quarantine_that_is_seen_at_its_end_is_no_second_loss)
 {
     lost_once_unjudged();
     lose(1);
@@ -282,10 +269,9 @@ START_TEST(a_quarantine_that_is_seen_at_its_end_is_no_second_loss)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* Another server comes with another group's key, and later yet another server, before the key was sound. */
-START_TEST(what_was_seen_amiss_counts_from_the_last_run)
+T(what_was_seen_amiss_counts_from_the_last_run)
 {
     start(3);
     for (unsigned i = 0; i < 2; i++) {
@@ -306,10 +292,9 @@ START_TEST(what_was_seen_amiss_counts_from_the_last_run)
     EXPECT_MASTER(1, "quarantine promoted left=60602");
     forget();
 }
-END_TEST
 
 /* A doubt that came once, and was judged, hides no later doubt. */
-START_TEST(a_second_loss_is_seen_as_the_first_was)
+T(a_second_loss_is_seen_as_the_first_was)
 {
     start(3);
     at(1500);
@@ -333,10 +318,9 @@ START_TEST(a_second_loss_is_seen_as_the_first_was)
     forget();
     EXPECT_MASTER(1, "quarantine memory left=60602");
 }
-END_TEST
 
 /* A machine that was set back to a snapshot deals the same client ids again, in the same run. */
-START_TEST(a_smaller_client_id_is_an_older_memory)
+T(a_smaller_client_id_is_an_older_memory)
 {
     start(3);
     lose(1);
@@ -345,9 +329,8 @@ START_TEST(a_smaller_client_id_is_an_older_memory)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(a_larger_client_id_is_not)
+T(a_larger_client_id_is_not)
 {
     start(3);
     lose(1);
@@ -357,11 +340,10 @@ START_TEST(a_larger_client_id_is_not)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* FLUSHALL on one master while the only daemon restarts: the new process does not know the master, which is
  * up for long. */
-START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
+T(a_flush_while_no_daemon_ran_shows_by_the_others)
 {
     start_alone(3);
     newcomer_writes(0);
@@ -376,10 +358,9 @@ START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
     EXPECT_MASTER(2, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
 /* Daemons that start together: the other daemon's key comes a moment later. */
-START_TEST(a_key_that_is_on_its_way_is_waited_for)
+T(a_key_that_is_on_its_way_is_waited_for)
 {
     start_alone(3);
     newcomer_writes(0);
@@ -393,31 +374,4 @@ START_TEST(a_key_that_is_on_its_way_is_waited_for)
     EXPECT_MASTER(1, "up");
     EXPECT_MASTER(2, "up");
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_second_loss_is_seen_as_the_first_was,
-                                  what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
-                                  a_second_loss_is_not_forgotten_while_nothing_is_judged,
-                                  a_quarantine_that_nobody_saw_is_no_second_loss,
-                                  a_quarantine_that_is_seen_at_its_end_is_no_second_loss,
-                                  what_was_seen_amiss_counts_from_the_last_run,
-                                  a_smaller_client_id_is_an_older_memory,
-                                  a_larger_client_id_is_not,
-                                  a_flush_while_no_daemon_ran_shows_by_the_others,
-                                  a_key_that_is_on_its_way_is_waited_for,
-                                  a_newcomer_hides_no_flush,
-                                  a_newcomer_hides_no_other_server,
-                                  who_was_away_for_long_cannot_tell,
-                                  a_replica_that_is_busy_too,
-                                  a_replica_that_is_refused_for_something_else,
-                                  a_replica_at_the_handshakes_last_word,
-                                  a_clock_that_jumped_while_the_probe_is_refused,
-                                  a_doubt_after_a_handshake_that_waited,
-                                  a_time_that_an_unjudged_handshake_read_is_not_forgotten,
-                                  a_time_that_was_read_in_another_run_says_nothing,
-                                  NULL};
-    return trace_run("coordinator: doubt", tests);
 }

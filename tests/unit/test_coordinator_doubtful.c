@@ -2,7 +2,7 @@
 #include "tests/unit/trace.h"
 
 /* A clock that jumped may have ended the key early, so that its "no" does not take the lock from its holder. */
-START_TEST(a_no_of_a_clock_in_doubt)
+T(a_no_of_a_clock_in_doubt)
 {
     start(3);
     grant(1, "LOCK job ttl=30s hold=lease");
@@ -15,7 +15,6 @@ START_TEST(a_no_of_a_clock_in_doubt)
     vote("1-2", "EXTEND NO");
     EXPECT("m0-2 EXTEND job T1 30000", "s2 #2 -NOQUORUM job *");
 }
-END_TEST
 
 /* The fifth master is in quarantine, and has not answered TIME since the second that this host stood still, if it did;
  * the answers of masters 0 to 2 show whether. Then a lock is granted. */
@@ -46,24 +45,15 @@ static void grant_beside_quarantine(bool stalled)
     }
 }
 
-START_TEST(a_heal_by_a_clock_that_is_known)
+T(a_heal_by_a_clock_that_is_known)
 {
     grant_beside_quarantine(false);
     EXPECT("m4 HEAL *", "s1 #1 +LOCKED *");
 }
-END_TEST
 
 /* When the master read its clock is not known, so no key is set by it. */
-START_TEST(no_heal_by_a_clock_in_doubt)
+T(no_heal_by_a_clock_in_doubt)
 {
     grant_beside_quarantine(true);
     EXPECT("s1 #1 +LOCKED *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_no_of_a_clock_in_doubt, a_heal_by_a_clock_that_is_known,
-                                  no_heal_by_a_clock_in_doubt, NULL};
-    return trace_run("coordinator: doubtful", tests);
 }

@@ -19,7 +19,7 @@ static void downgraded(void)
     vote("0-2", "ALONG YES");
 }
 
-START_TEST(a_writer_becomes_a_reader)
+T(a_writer_becomes_a_reader)
 {
     downgraded();
     ask(2, "LOCK job");
@@ -41,11 +41,10 @@ START_TEST(a_writer_becomes_a_reader)
     vote("0-2", "RELEASE YES");
     EXPECT("s1 #8 +UNLOCKED job *");
 }
-END_TEST
 
 /* The masters are late with a probe, and an EXTEND from before is under way: when they vote again they are told with
  * the next try, not a third of the TTL later. */
-START_TEST(without_voters_beside_an_older_extend)
+T(without_voters_beside_an_older_extend)
 {
     start(3);
     grant(1, "LOCK job ttl=30s");
@@ -64,9 +63,8 @@ START_TEST(without_voters_beside_an_older_extend)
     at(2900);
     EXPECT_LAST("m0-2 DOWN job T1|T1 T2 *");
 }
-END_TEST
 
-START_TEST(its_old_token_says_the_same_again)
+T(its_old_token_says_the_same_again)
 {
     downgraded();
     ask(1, "LOCK job mode=shared token=T1");
@@ -80,9 +78,8 @@ START_TEST(its_old_token_says_the_same_again)
     ask(2, "LOCK job mode=shared token=T1");
     EXPECT("s2 #7 -NOTHELD job *");
 }
-END_TEST
 
-START_TEST(readers_that_wait_here_come_along)
+T(readers_that_wait_here_come_along)
 {
     start(3);
     grant(1, "LOCK job");
@@ -98,9 +95,8 @@ START_TEST(readers_that_wait_here_come_along)
     work();
     EXPECT_NOTHING(); /* the writer waits for both, and the reader behind it */
 }
-END_TEST
 
-START_TEST(it_is_shared_whatever_the_masters_say)
+T(it_is_shared_whatever_the_masters_say)
 {
     downgrade();
     vote("0", "DOWN OOM");
@@ -123,17 +119,15 @@ START_TEST(it_is_shared_whatever_the_masters_say)
     ask(1, "UNLOCK job token=T1");
     EXPECT("m0-2 RELEASE job T2|T1|T1");
 }
-END_TEST
 
-START_TEST(it_is_lost_as_any_lock)
+T(it_is_lost_as_any_lock)
 {
     downgrade();
     vote("0-1", "DOWN NO");
     EXPECT("s1 #2 -NOTHELD job", "s1 !LOST job token=T1 reason=gone");
 }
-END_TEST
 
-START_TEST(who_entered_it_twice_is_no_reader)
+T(who_entered_it_twice_is_no_reader)
 {
     start(3);
     grant(1, "LOCK job");
@@ -146,9 +140,8 @@ START_TEST(who_entered_it_twice_is_no_reader)
     ask(1, "LOCK job mode=shared token=T1");
     EXPECT("m0-2 DOWN job T1|T1 T2 10000");
 }
-END_TEST
 
-START_TEST(a_secret_key_becomes_the_readers_too)
+T(a_secret_key_becomes_the_readers_too)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -162,9 +155,8 @@ START_TEST(a_secret_key_becomes_the_readers_too)
     ask(1, "UNLOCK job"); /* it is not handed on */
     EXPECT("m0-2 RELEASE job T3|T1|T2*", "m0-2 SET *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(resume_takes_the_reader)
+T(resume_takes_the_reader)
 {
     downgraded();
     drop(1);
@@ -179,9 +171,8 @@ START_TEST(resume_takes_the_reader)
     ask(3, "LOCK job mode=shared");
     EXPECT("m0-2 SHARE job T4 *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_session_that_broke_is_told_nothing)
+T(a_session_that_broke_is_told_nothing)
 {
     downgrade();
     drop(1);
@@ -192,10 +183,9 @@ START_TEST(a_session_that_broke_is_told_nothing)
     ask(2, "LOCK job mode=shared");
     EXPECT("m0-2 SHARE job T3 *", "m0-2 ZADD *");
 }
-END_TEST
 
 /* The RESUME moves the same keys: whoever asks meanwhile has to ask again. */
-START_TEST(a_resume_that_is_under_way_comes_first)
+T(a_resume_that_is_under_way_comes_first)
 {
     start(3);
     grant(1, "LOCK job");
@@ -206,9 +196,8 @@ START_TEST(a_resume_that_is_under_way_comes_first)
     vote("0-2", "MOVE NO");
     EXPECT_LAST("s2 #2 -NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_late_confirmation_lets_readers_in_here)
+T(a_late_confirmation_lets_readers_in_here)
 {
     start(3);
     grant(1, "LOCK job");
@@ -227,9 +216,8 @@ START_TEST(a_late_confirmation_lets_readers_in_here)
     vote("0-1", "DOWN 10000");
     EXPECT("m0-2 ALONG job", "s1 !RENEWED *", "m0-2 SHARE job T4 10000");
 }
-END_TEST
 
-START_TEST(it_is_over_before_the_masters_answer)
+T(it_is_over_before_the_masters_answer)
 {
     downgrade();
     vote("0", "DOWN 10000");
@@ -238,7 +226,6 @@ START_TEST(it_is_over_before_the_masters_answer)
     vote("1-2", "DOWN OOM");
     EXPECT("s1 #2 -NOTHELD job");
 }
-END_TEST
 
 /* 2 * 1 + 64 rounds: CHECKs of other locks take all that are left. */
 static void fill_rounds(void)
@@ -251,7 +238,7 @@ static void fill_rounds(void)
     forget();
 }
 
-START_TEST(without_a_free_round)
+T(without_a_free_round)
 {
     config.max_locks = config.max_waiters = 1;
     start(3);
@@ -262,9 +249,8 @@ START_TEST(without_a_free_round)
     ask(1, "LOCK job token=T1");
     EXPECT("s1 #73 +LOCKED job token=T1 * depth=2"); /* it is exclusive still */
 }
-END_TEST
 
-START_TEST(without_a_free_round_once_it_is_shared)
+T(without_a_free_round_once_it_is_shared)
 {
     config.max_locks = config.max_waiters = 1;
     start(3);
@@ -274,10 +260,9 @@ START_TEST(without_a_free_round_once_it_is_shared)
     ask(1, "LOCK job mode=shared token=T1");
     EXPECT("s1 #73 -NOQUORUM job * retry=* : it is shared from now on*");
 }
-END_TEST
 
 /* The renewal, which says it again, comes as soon as masters may vote, not after a third of the TTL. */
-START_TEST(without_voters)
+T(without_voters)
 {
     start(3);
     grant(1, "LOCK job ttl=60s");
@@ -288,27 +273,4 @@ START_TEST(without_voters)
     ask(1, "LOCK job mode=shared token=T1");
     EXPECT("s1 #2 -NOQUORUM job * : it is shared from now on*");
     EXPECT_DEADLINE(now);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_writer_becomes_a_reader,
-                                  without_voters_beside_an_older_extend,
-                                  its_old_token_says_the_same_again,
-                                  readers_that_wait_here_come_along,
-                                  it_is_shared_whatever_the_masters_say,
-                                  it_is_lost_as_any_lock,
-                                  who_entered_it_twice_is_no_reader,
-                                  a_secret_key_becomes_the_readers_too,
-                                  resume_takes_the_reader,
-                                  a_session_that_broke_is_told_nothing,
-                                  a_resume_that_is_under_way_comes_first,
-                                  a_late_confirmation_lets_readers_in_here,
-                                  it_is_over_before_the_masters_answer,
-                                  without_a_free_round,
-                                  without_a_free_round_once_it_is_shared,
-                                  without_voters,
-                                  NULL};
-    return trace_run("coordinator: downgrade", tests);
 }

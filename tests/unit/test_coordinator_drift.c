@@ -18,7 +18,7 @@ static void drift(int64_t per_mille)
     }
 }
 
-START_TEST(a_clock_that_is_fast_by_four_percent_is_kept_out)
+T(a_clock_that_is_fast_by_four_percent_is_kept_out)
 {
     start(5);
     grant(1, "LOCK job ttl=60s");
@@ -31,16 +31,14 @@ START_TEST(a_clock_that_is_fast_by_four_percent_is_kept_out)
     ck_assert_uint_eq(coordinator_voters(core), 4);
     forget();
 }
-END_TEST
 
-START_TEST(a_clock_that_is_slewed_is_not)
+T(a_clock_that_is_slewed_is_not)
 {
     start(5);
     drift(2);
     all_are_up();
     EXPECT_NOTHING();
 }
-END_TEST
 
 static bool is_asked_something(void)
 {
@@ -81,31 +79,17 @@ static void is_kept_out(int64_t per_mille, int64_t rtt_ms)
 }
 
 /* The limits of redlockd.yaml(5): 1 % over less than 70 ms, 2 % over less than 170 ms. */
-START_TEST(a_round_trip_hides_no_drift)
+T(a_round_trip_hides_no_drift)
 {
     is_kept_out(20, 20);
 }
-END_TEST
 
-START_TEST(a_long_round_trip_hides_no_drift_of_one_percent)
+T(a_long_round_trip_hides_no_drift_of_one_percent)
 {
     is_kept_out(10, 60);
 }
-END_TEST
 
-START_TEST(a_very_long_round_trip_hides_no_drift_of_two_percent)
+T(a_very_long_round_trip_hides_no_drift_of_two_percent)
 {
     is_kept_out(20, 150);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_round_trip_hides_no_drift,
-                                  a_long_round_trip_hides_no_drift_of_one_percent,
-                                  a_very_long_round_trip_hides_no_drift_of_two_percent,
-                                  a_clock_that_is_fast_by_four_percent_is_kept_out,
-                                  a_clock_that_is_slewed_is_not,
-                                  NULL};
-    return trace_run("coordinator: drift", tests);
 }

@@ -7,7 +7,7 @@ static void start_quorum(unsigned masters)
     start(masters);
 }
 
-START_TEST(a_quorum_is_asked_and_the_rest_is_spared)
+T(a_quorum_is_asked_and_the_rest_is_spared)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -20,9 +20,8 @@ START_TEST(a_quorum_is_asked_and_the_rest_is_spared)
     EXPECT("s1 #2 +UNLOCKED job confirmed=3/5");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(all_are_asked_as_soon_as_a_master_refuses)
+T(all_are_asked_as_soon_as_a_master_refuses)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -34,9 +33,8 @@ START_TEST(all_are_asked_as_soon_as_a_master_refuses)
     vote("2", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
 }
-END_TEST
 
-START_TEST(all_are_asked_when_an_answer_is_late)
+T(all_are_asked_when_an_answer_is_late)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -49,9 +47,8 @@ START_TEST(all_are_asked_when_an_answer_is_late)
     vote("3", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9895 until=10897"); /* from the same t0 */
 }
-END_TEST
 
-START_TEST(all_are_asked_when_a_master_is_lost)
+T(all_are_asked_when_a_master_is_lost)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -60,9 +57,8 @@ START_TEST(all_are_asked_when_a_master_is_lost)
     work();
     EXPECT("m3-4 SET job T1 10000", "m3-4 ZADD job 1000007");
 }
-END_TEST
 
-START_TEST(all_are_asked_when_a_fence_fails)
+T(all_are_asked_when_a_fence_fails)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -72,11 +68,10 @@ START_TEST(all_are_asked_when_a_fence_fails)
     vote("0-1,3", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job *");
 }
-END_TEST
 
 /* Somebody wrote a fence to master 0 that no clock explains. It voids that master's vote, and each attempt that does
  * not ask the others would end so. */
-START_TEST(all_are_asked_when_a_fence_is_beyond_the_clocks)
+T(all_are_asked_when_a_fence_is_beyond_the_clocks)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -89,9 +84,8 @@ START_TEST(all_are_asked_when_a_fence_is_beyond_the_clocks)
     vote("3", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
 }
-END_TEST
 
-START_TEST(a_lease_that_lives_is_set_on_the_others)
+T(a_lease_that_lives_is_set_on_the_others)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -113,10 +107,9 @@ START_TEST(a_lease_that_lives_is_set_on_the_others)
     ask(1, "UNLOCK job");
     EXPECT("m0-4 RELEASE job T1"); /* a heal that was refused may run late */
 }
-END_TEST
 
 /* The masters that were never sent the key are no evidence that somebody deleted it. */
-START_TEST(a_master_that_was_not_asked_does_not_miss_the_key)
+T(a_master_that_was_not_asked_does_not_miss_the_key)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -126,10 +119,9 @@ START_TEST(a_master_that_was_not_asked_does_not_miss_the_key)
     vote("0-1", "EXTEND 10000");
     EXPECT_LAST("s1 #2 -NOQUORUM job *");
 }
-END_TEST
 
 /* A master reads many commands together until it is another master's turn. */
-START_TEST(masters_take_turns)
+T(masters_take_turns)
 {
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
@@ -150,19 +142,17 @@ START_TEST(masters_take_turns)
     ask(1, "LOCK last ttl=10s");
     EXPECT("m0,3-4 SET last *", "m0,3-4 ZADD last *");
 }
-END_TEST
 
-START_TEST(each_daemon_begins_at_another_master)
+T(each_daemon_begins_at_another_master)
 {
     config.self.bytes[3] = 1;
     start_quorum(5);
     ask(1, "LOCK job ttl=10s");
     EXPECT("m1-3 SET job *", "m1-3 ZADD job *");
 }
-END_TEST
 
 /* Masters that are far away are asked only if one of the others does not grant. */
-START_TEST(the_fast_masters_are_asked_first)
+T(the_fast_masters_are_asked_first)
 {
     start_quorum(5);
     const int64_t far_us = 20000;
@@ -172,9 +162,8 @@ START_TEST(the_fast_masters_are_asked_first)
     ask(1, "LOCK job ttl=10s");
     EXPECT("m0-1,4 SET job T1 10000", "m0-1,4 ZADD job *");
 }
-END_TEST
 
-START_TEST(masters_that_are_fast_enough_take_turns)
+T(masters_that_are_fast_enough_take_turns)
 {
     start_quorum(5);
     trace_rtts_us[2] = 20000;
@@ -188,10 +177,9 @@ START_TEST(masters_that_are_fast_enough_take_turns)
     ask(1, "LOCK next ttl=10s");
     EXPECT("m0-1,4 SET next *", "m0-1,4 ZADD next *");
 }
-END_TEST
 
 /* The daemons of those who wait must hear of the release from a quorum of those masters on which they wait. */
-START_TEST(a_release_that_wakes_goes_everywhere)
+T(a_release_that_wakes_goes_everywhere)
 {
     start_quorum(5);
     hears("0-4", "listens");
@@ -202,9 +190,8 @@ START_TEST(a_release_that_wakes_goes_everywhere)
     ask(1, "UNLOCK job");
     EXPECT("m0-4 RELEASE job T1 WAKE");
 }
-END_TEST
 
-START_TEST(with_just_a_quorum_left_all_of_it_is_asked)
+T(with_just_a_quorum_left_all_of_it_is_asked)
 {
     start_quorum(5);
     lose(0), lose(3);
@@ -215,25 +202,4 @@ START_TEST(with_just_a_quorum_left_all_of_it_is_asked)
     EXPECT("s1 #1 +LOCKED job *");
     at(1500);
     EXPECT_NOTHING();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_quorum_is_asked_and_the_rest_is_spared,
-                                  all_are_asked_as_soon_as_a_master_refuses,
-                                  all_are_asked_when_an_answer_is_late,
-                                  all_are_asked_when_a_master_is_lost,
-                                  all_are_asked_when_a_fence_fails,
-                                  all_are_asked_when_a_fence_is_beyond_the_clocks,
-                                  a_lease_that_lives_is_set_on_the_others,
-                                  a_master_that_was_not_asked_does_not_miss_the_key,
-                                  masters_take_turns,
-                                  each_daemon_begins_at_another_master,
-                                  the_fast_masters_are_asked_first,
-                                  masters_that_are_fast_enough_take_turns,
-                                  a_release_that_wakes_goes_everywhere,
-                                  with_just_a_quorum_left_all_of_it_is_asked,
-                                  NULL};
-    return trace_run("coordinator: fanout", tests);
 }

@@ -2,7 +2,7 @@
 #include "proto/command.h"
 #include "tests/unit/trace.h"
 
-START_TEST(refused_proposal_is_raised_above_the_highest_score)
+T(refused_proposal_is_raised_above_the_highest_score)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -20,10 +20,9 @@ START_TEST(refused_proposal_is_raised_above_the_highest_score)
     vote("0", "ZADD NO"); /* another daemon's higher fence stands on a quorum, too */
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1700001 valid=9837 until=10897");
 }
-END_TEST
 
 /* A master that accepted the proposal counts with it as its score, and is not asked. */
-START_TEST(raise_reads_q_of_those_that_granted)
+T(raise_reads_q_of_those_that_granted)
 {
     start(5);
     ask(1, "LOCK job");
@@ -41,11 +40,10 @@ START_TEST(raise_reads_q_of_those_that_granted)
     vote("2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000010 *");
 }
-END_TEST
 
 /* A master that refused a proposal has a score that is no lower. If the master then shows a lower score, it
  * forgot its scores in between, and nobody knows how high they were. */
-START_TEST(a_score_below_the_refused_proposal_is_no_vote)
+T(a_score_below_the_refused_proposal_is_no_vote)
 {
     start(3);
     ask(1, "LOCK job");
@@ -60,9 +58,8 @@ START_TEST(a_score_below_the_refused_proposal_is_no_vote)
     vote("1-2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000051 *");
 }
-END_TEST
 
-START_TEST(raise_that_fails_is_undone)
+T(raise_that_fails_is_undone)
 {
     start(3);
     ask(1, "LOCK a");
@@ -81,9 +78,8 @@ START_TEST(raise_that_fails_is_undone)
     EXPECT("m0-2 RELEASE b T2 WAKE", "s2 #2 -NOQUORUM b votes=0/3 nodes=?"
                                      "?- *");
 }
-END_TEST
 
-START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
+T(retry_sends_set_alone_and_then_a_fresh_proposal)
 {
     start(5);
     ask(1, "LOCK job wait=1m");
@@ -106,9 +102,8 @@ START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
     vote("3", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T3 fence=1040007 valid=9897 until=10937");
 }
-END_TEST
 
-START_TEST(retry_that_is_refused_its_fresh_proposal_is_raised)
+T(retry_that_is_refused_its_fresh_proposal_is_raised)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -123,10 +118,9 @@ START_TEST(retry_that_is_refused_its_fresh_proposal_is_raised)
     vote("0-1", "ZADD YES");
     EXPECT("m0-1 ZADD job 5000001", "s1 #1 +LOCKED job token=T2 fence=5000001 *");
 }
-END_TEST
 
 /* A hybrid clock: it follows the fastest daemon's, to half of max_ttl, and never goes back. */
-START_TEST(proposals_follow_the_fastest_clock)
+T(proposals_follow_the_fastest_clock)
 {
     start(3);
     ask(1, "LOCK a hold=lease");
@@ -142,9 +136,8 @@ START_TEST(proposals_follow_the_fastest_clock)
     ask(1, "LOCK c");
     EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c 7000007");
 }
-END_TEST
 
-START_TEST(proposals_lead_by_half_of_max_ttl_at_most)
+T(proposals_lead_by_half_of_max_ttl_at_most)
 {
     start(3);
     ask(1, "LOCK a hold=lease");
@@ -156,9 +149,8 @@ START_TEST(proposals_lead_by_half_of_max_ttl_at_most)
     ask(1, "LOCK b");
     EXPECT("m0-2 SET b T2 10000", "m0-2 ZADD b 51000007"); /* 30 s, not 40 */
 }
-END_TEST
 
-START_TEST(proposals_grow_when_the_wall_clock_is_set_back)
+T(proposals_grow_when_the_wall_clock_is_set_back)
 {
     start(3);
     ask(1, "LOCK a");
@@ -170,9 +162,8 @@ START_TEST(proposals_grow_when_the_wall_clock_is_set_back)
     ask(1, "LOCK c");
     EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c 1000009");
 }
-END_TEST
 
-START_TEST(no_fence_above_what_a_score_can_tell_apart)
+T(no_fence_above_what_a_score_can_tell_apart)
 {
     for (unsigned i = 0; i < 3; i++) /* clocks that are wrong by centuries; this daemon's is not, as yet */
         markers[i].clock_ms = (int64_t)(FENCE_MAX / 1000) - now - 29000;
@@ -189,7 +180,6 @@ START_TEST(no_fence_above_what_a_score_can_tell_apart)
     ask(1, "LOCK one-more");
     EXPECT_LAST("s1 #3 -LIMIT one-more limit=fence");
 }
-END_TEST
 
 /* ---- clocks that bound fences: a day and a minute after the later of two clocks; here the masters' is later ---- */
 
@@ -212,7 +202,7 @@ static void raise_with(uint64_t first, uint64_t second, uint64_t third)
     }
 }
 
-START_TEST(a_score_that_no_clock_explains_is_no_vote)
+T(a_score_that_no_clock_explains_is_no_vote)
 {
     raise_with(9007199254740000, 5000000, 6000000);
     vote("1-2", "ZADD YES");
@@ -228,9 +218,8 @@ START_TEST(a_score_that_no_clock_explains_is_no_vote)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
-START_TEST(the_highest_score_that_a_clock_explains)
+T(the_highest_score_that_a_clock_explains)
 {
     raise_with(BOUND_US - 1, 5000000, UINT64_MAX);
     char zadd[64];
@@ -241,10 +230,9 @@ START_TEST(the_highest_score_that_a_clock_explains)
     vote("2", "ZSCORE 7000000");
     EXPECT("m1-2 ZADD job 7000001");
 }
-END_TEST
 
 /* Q masters have it, so such a fence was granted: no fence may be below it. */
-START_TEST(a_fence_of_a_quorum_is_real)
+T(a_fence_of_a_quorum_is_real)
 {
     raise_with(8000000000000000, 5000000, 8000000000000005);
     EXPECT("m0-2 ZADD job 8000000000000006");
@@ -256,10 +244,9 @@ START_TEST(a_fence_of_a_quorum_is_real)
     ask(1, "LOCK other"); /* and the clock of fences does not follow it by more than half of max_ttl */
     EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 32000007");
 }
-END_TEST
 
 /* Neither of both is a quorum, and no more can come. */
-START_TEST(a_split_between_clocks_is_no_quorum)
+T(a_split_between_clocks_is_no_quorum)
 {
     start(3);
     ask(1, "LOCK job");
@@ -270,9 +257,8 @@ START_TEST(a_split_between_clocks_is_no_quorum)
     vote("1", "ZSCORE 5000000");
     EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
 }
-END_TEST
 
-START_TEST(a_clock_that_is_ahead_enters_no_fence)
+T(a_clock_that_is_ahead_enters_no_fence)
 {
     char zadd[64];
     start(3);
@@ -291,10 +277,9 @@ START_TEST(a_clock_that_is_ahead_enters_no_fence)
     snprintf(zadd, sizeof zadd, "m0-2 ZADD other %" PRId64, MASTERS_MS * 1000 + 30000001);
     EXPECT_LAST(zadd);
 }
-END_TEST
 
 /* After a pause the masters' clocks are not known: the proposal waits for them, or this host's would enter it. */
-START_TEST(without_the_masters_clocks)
+T(without_the_masters_clocks)
 {
     start(3);
     show_probes = true;
@@ -309,10 +294,9 @@ START_TEST(without_the_masters_clocks)
     work();
     EXPECT("m0-2 ZADD job 1700000035000000");
 }
-END_TEST
 
 /* The master granted, but can be asked nothing more. */
-START_TEST(raise_without_a_master_that_was_lost_meanwhile)
+T(raise_without_a_master_that_was_lost_meanwhile)
 {
     start(5);
     ask(1, "LOCK job");
@@ -328,10 +312,9 @@ START_TEST(raise_without_a_master_that_was_lost_meanwhile)
     vote("1-3", "ZADD YES");
     EXPECT("m1-3 ZADD job 1500001", "s1 #1 +LOCKED job token=T1 fence=1500001 *");
 }
-END_TEST
 
 /* A master in quarantine never counts for a fence. */
-START_TEST(raise_without_a_master_that_restarted_meanwhile)
+T(raise_without_a_master_that_restarted_meanwhile)
 {
     config.node_timeout_ms = 1000;
     start(3);
@@ -348,10 +331,9 @@ START_TEST(raise_without_a_master_that_restarted_meanwhile)
     at(2000);
     EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
 }
-END_TEST
 
 /* A slow master gets releases only. */
-START_TEST(raise_without_a_master_that_became_slow)
+T(raise_without_a_master_that_became_slow)
 {
     start(5);
     ask(1, "LOCK job");
@@ -368,30 +350,4 @@ START_TEST(raise_without_a_master_that_became_slow)
     vote("1-2", "ZSCORE 1500000");
     vote("3-4", "SET NO, ZADD NO");
     EXPECT("m0-4 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *"); /* the two that are left are no quorum */
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {refused_proposal_is_raised_above_the_highest_score,
-                                  raise_reads_q_of_those_that_granted,
-                                  a_score_below_the_refused_proposal_is_no_vote,
-                                  raise_that_fails_is_undone,
-                                  retry_sends_set_alone_and_then_a_fresh_proposal,
-                                  retry_that_is_refused_its_fresh_proposal_is_raised,
-                                  proposals_follow_the_fastest_clock,
-                                  proposals_lead_by_half_of_max_ttl_at_most,
-                                  proposals_grow_when_the_wall_clock_is_set_back,
-                                  no_fence_above_what_a_score_can_tell_apart,
-                                  a_score_that_no_clock_explains_is_no_vote,
-                                  the_highest_score_that_a_clock_explains,
-                                  a_fence_of_a_quorum_is_real,
-                                  a_split_between_clocks_is_no_quorum,
-                                  a_clock_that_is_ahead_enters_no_fence,
-                                  without_the_masters_clocks,
-                                  raise_without_a_master_that_was_lost_meanwhile,
-                                  raise_without_a_master_that_restarted_meanwhile,
-                                  raise_without_a_master_that_became_slow,
-                                  NULL};
-    return trace_run("coordinator: fence", tests);
 }

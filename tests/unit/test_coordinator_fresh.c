@@ -11,7 +11,7 @@ static void probed(const char *masters)
     vote(masters, "TIME OK, PROBE OK");
 }
 
-START_TEST(an_error_of_the_probe_is_no_vote)
+T(an_error_of_the_probe_is_no_vote)
 {
     static const struct {
         const char *votes, *is;
@@ -31,10 +31,9 @@ START_TEST(an_error_of_the_probe_is_no_vote)
     ask(1, "LOCK job");
     EXPECT("s1 #1 -NOQUORUM job votes=0/7 nodes=!!!!!!! *");
 }
-END_TEST
 
 /* All answers are there when the daemon goes on, but nobody knows whether the masters remember other locks. */
-START_TEST(after_a_pause_probes_come_first)
+T(after_a_pause_probes_come_first)
 {
     start(3);
     show_probes = true;
@@ -53,9 +52,8 @@ START_TEST(after_a_pause_probes_come_first)
     vote("0-1", "ZADD YES");
     EXPECT("m0-2 ZADD job *", "s1 #1 +LOCKED job token=T1 *");
 }
-END_TEST
 
-START_TEST(within_three_seconds_votes_count)
+T(within_three_seconds_votes_count)
 {
     start(3);
     show_probes = true;
@@ -65,10 +63,9 @@ START_TEST(within_three_seconds_votes_count)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 *");
 }
-END_TEST
 
 /* With long round trips probes are rarer. */
-START_TEST(fresh_for_longer_with_a_long_node_timeout)
+T(fresh_for_longer_with_a_long_node_timeout)
 {
     config.node_timeout_ms = 4000;
     start(3);
@@ -87,10 +84,9 @@ START_TEST(fresh_for_longer_with_a_long_node_timeout)
     vote("0-1", "SET YES");
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* The masters were flushed in the pause, and another client has the lock: it must not be granted again. */
-START_TEST(a_loss_in_the_pause)
+T(a_loss_in_the_pause)
 {
     start(3);
     show_probes = true;
@@ -108,9 +104,8 @@ START_TEST(a_loss_in_the_pause)
     at(6050);
     EXPECT_LAST("s1 #1 -NOQUORUM job votes=0/3 *");
 }
-END_TEST
 
-START_TEST(probes_without_an_answer)
+T(probes_without_an_answer)
 {
     start(3);
     show_probes = true;
@@ -128,10 +123,9 @@ START_TEST(probes_without_an_answer)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* A probe that was sent before the pause tells nothing of the pause. */
-START_TEST(a_probe_from_before_the_pause)
+T(a_probe_from_before_the_pause)
 {
     start(3);
     show_probes = true;
@@ -149,10 +143,9 @@ START_TEST(a_probe_from_before_the_pause)
     vote("0-1", "ZADD YES");
     EXPECT_LAST("s1 #1 +LOCKED job token=T1 *");
 }
-END_TEST
 
 /* A renewal, an EXTEND, a CHECK and a RESUME wait as well, and a lock that masters lost is not said to be held. */
-START_TEST(all_rounds_wait)
+T(all_rounds_wait)
 {
     start(3);
     grant(1, "LOCK held ttl=60s hold=lease");
@@ -170,7 +163,6 @@ START_TEST(all_rounds_wait)
     work();
     EXPECT("m0-2 EXTEND held T2 60000", "m0-2 ZADD held *", "s2 #3 +HELD held *", "s2 #2 +EXTENDED held *");
 }
-END_TEST
 
 static void extend_by(const char *master)
 {
@@ -178,7 +170,7 @@ static void extend_by(const char *master)
 }
 
 /* A lock is not lost for waiting for the probe of a master that is not needed. */
-START_TEST(a_renewal_waits_for_a_quorum_of_probes)
+T(a_renewal_waits_for_a_quorum_of_probes)
 {
     config.node_timeout_ms = 2000;
     start(3);
@@ -197,11 +189,10 @@ START_TEST(a_renewal_waits_for_a_quorum_of_probes)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1");
 }
-END_TEST
 
 /* A master that hung for long is slow until it has answered a probe that was sent lately. */
 /* What it answered before it was probed anew may be an answer of before the pause. */
-START_TEST(a_slow_masters_late_answer_does_not_count)
+T(a_slow_masters_late_answer_does_not_count)
 {
     start(3);
     show_probes = true;
@@ -222,9 +213,8 @@ START_TEST(a_slow_masters_late_answer_does_not_count)
     at(5200);
     EXPECT("s1 #2 -NOQUORUM job votes=1/3 nodes=?+? *");
 }
-END_TEST
 
-START_TEST(slow_until_it_is_probed)
+T(slow_until_it_is_probed)
 {
     start(3);
     grant(1, "LOCK held ttl=60s hold=lease");
@@ -248,10 +238,9 @@ START_TEST(slow_until_it_is_probed)
     vote("2", "TIME OK, PROBE OK");
     EXPECT_MASTER(2, "up");
 }
-END_TEST
 
 /* A master in quarantine that hangs holds nobody up. */
-START_TEST(a_silent_master_in_quarantine)
+T(a_silent_master_in_quarantine)
 {
     config.node_timeout_ms = 1000;
     start(3);
@@ -279,23 +268,4 @@ START_TEST(a_silent_master_in_quarantine)
         vote("2", strcmp(unanswered_verb(2), "TIME") == 0 ? "TIME OK" : "PROBE OK");
     EXPECT_MASTER(2, "quarantine restart left=52602");
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {an_error_of_the_probe_is_no_vote,
-                                  after_a_pause_probes_come_first,
-                                  within_three_seconds_votes_count,
-                                  fresh_for_longer_with_a_long_node_timeout,
-                                  a_loss_in_the_pause,
-                                  probes_without_an_answer,
-                                  a_probe_from_before_the_pause,
-                                  all_rounds_wait,
-                                  a_renewal_waits_for_a_quorum_of_probes,
-                                  a_slow_masters_late_answer_does_not_count,
-                                  slow_until_it_is_probed,
-                                  a_silent_master_in_quarantine,
-                                  NULL};
-    return trace_run("coordinator: fresh", tests);
 }

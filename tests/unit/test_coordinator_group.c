@@ -14,7 +14,7 @@ static void shake_all(void)
 
 /* ---- the first daemon, and the next ---- */
 
-START_TEST(first_daemon_writes_the_key_and_reads_it_again)
+T(first_daemon_writes_the_key_and_reads_it_again)
 {
     show_probes = true;
     start_alone(1);
@@ -34,9 +34,8 @@ START_TEST(first_daemon_writes_the_key_and_reads_it_again)
     at(2000);
     EXPECT("m0 TIME", "m0 PROBE 600000");
 }
-END_TEST
 
-START_TEST(no_key_is_written_before_every_master_was_read)
+T(no_key_is_written_before_every_master_was_read)
 {
     start_alone(3);
     show_probes = true;
@@ -57,9 +56,8 @@ START_TEST(no_key_is_written_before_every_master_was_read)
     vote("0-1", "INFO OK, TIME OK, GROUP NO");
     EXPECT("m0 GROUP_NEW N=3 *", "m1 GROUP_NEW N=3 *");
 }
-END_TEST
 
-START_TEST(a_key_that_was_just_absent_is_written_at_once)
+T(a_key_that_was_just_absent_is_written_at_once)
 {
     start_alone(2);
     show_probes = true;
@@ -72,9 +70,8 @@ START_TEST(a_key_that_was_just_absent_is_written_at_once)
     work();
     EXPECT("m1 GROUP_NEW N=2 *", "m0 GROUP_NEW N=2 *");
 }
-END_TEST
 
-START_TEST(a_key_that_was_absent_a_moment_ago_is_read_again)
+T(a_key_that_was_absent_a_moment_ago_is_read_again)
 {
     start_alone(2);
     show_probes = true;
@@ -87,9 +84,8 @@ START_TEST(a_key_that_was_absent_a_moment_ago_is_read_again)
     work();
     EXPECT("m1 GROUP_NEW N=2 *", "m0 INFO", "m0 TIME", "m0 GROUP");
 }
-END_TEST
 
-START_TEST(another_daemon_was_first)
+T(another_daemon_was_first)
 {
     start_alone(1);
     show_probes = true;
@@ -105,9 +101,8 @@ START_TEST(another_daemon_was_first)
     at(6000);
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
-START_TEST(a_quarantine_that_began_before_this_daemon)
+T(a_quarantine_that_began_before_this_daemon)
 {
     start_alone(1);
     info[0].uptime_s = 20;
@@ -124,9 +119,8 @@ START_TEST(a_quarantine_that_began_before_this_daemon)
     EXPECT_MASTER(0, "quarantine restart left=31000");
     forget();
 }
-END_TEST
 
-START_TEST(a_from_beyond_all_reason_counts_as_full)
+T(a_from_beyond_all_reason_counts_as_full)
 {
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK + 3600000);
@@ -135,13 +129,12 @@ START_TEST(a_from_beyond_all_reason_counts_as_full)
     EXPECT_MASTER(0, "quarantine doubted left=60602");
     forget();
 }
-END_TEST
 
 /* ---- a clock that was set back ---- */
 
 #define YEAR INT64_C(31536000000)
 
-START_TEST(a_from_too_far_ahead_is_noted_once)
+T(a_from_too_far_ahead_is_noted_once)
 {
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK + YEAR);
@@ -158,10 +151,9 @@ START_TEST(a_from_too_far_ahead_is_noted_once)
     ck_assert_int_eq(markers[0].group.back_ms, CLOCK + 1000);
     forget();
 }
-END_TEST
 
 /* A daemon that starts later does not wait in full once more. */
-START_TEST(a_daemon_that_starts_after_the_clock_was_set_back)
+T(a_daemon_that_starts_after_the_clock_was_set_back)
 {
     start_alone(3);
     for (unsigned i = 0; i < 3; i++) {
@@ -174,10 +166,9 @@ START_TEST(a_daemon_that_starts_after_the_clock_was_set_back)
     EXPECT_MASTER(2, "quarantine doubted left=2000");
     forget();
 }
-END_TEST
 
 /* It lets the master vote no later than from= does. */
-START_TEST(back_is_over_when_from_is)
+T(back_is_over_when_from_is)
 {
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK + now + 5000);
@@ -187,9 +178,8 @@ START_TEST(back_is_over_when_from_is)
     EXPECT_MASTER(0, "quarantine doubted left=5000");
     forget();
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_back_once_more)
+T(a_clock_that_is_set_back_once_more)
 {
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK + YEAR);
@@ -200,10 +190,9 @@ START_TEST(a_clock_that_is_set_back_once_more)
     ck_assert_int_eq(markers[0].group.back_ms, CLOCK + 1000);
     forget();
 }
-END_TEST
 
 /* The clock is set back while the daemon runs: that harms nothing here, and later starts need not wait for long. */
-START_TEST(a_running_daemon_notes_it_and_goes_on)
+T(a_running_daemon_notes_it_and_goes_on)
 {
     start(3);
     markers[1].clock_ms -= YEAR;
@@ -215,10 +204,9 @@ START_TEST(a_running_daemon_notes_it_and_goes_on)
     ck_assert_int_le(markers[1].group.back_ms, CLOCK - YEAR + 3000);
     forget();
 }
-END_TEST
 
 /* A doubt cannot lower from=, and other daemons must see it: so from= grows by one, and back= is new. */
-START_TEST(a_doubt_while_from_is_too_far_ahead)
+T(a_doubt_while_from_is_too_far_ahead)
 {
     start(3);
     marker_set(1, 3, 60000, CLOCK + YEAR);
@@ -240,12 +228,11 @@ START_TEST(a_doubt_while_from_is_too_far_ahead)
     ck_assert_int_ge(markers[1].group.back_ms, CLOCK + 5000);
     forget();
 }
-END_TEST
 
 /* ---- daemons that differ ---- */
 
 /* One wrong daemon, or one master of another group, does not cost what is held here, but nothing new is granted. */
-START_TEST(another_max_ttl_on_one_master_only_renews)
+T(another_max_ttl_on_one_master_only_renews)
 {
     start(3);
     grant(1, "LOCK held ttl=45s");
@@ -287,9 +274,8 @@ START_TEST(another_max_ttl_on_one_master_only_renews)
     EXPECT_MASTER(2, "up");
     forget();
 }
-END_TEST
 
-START_TEST(after_a_max_ttl_nothing_is_renewed)
+T(after_a_max_ttl_nothing_is_renewed)
 {
     start(3);
     marker_set(1, 3, 30000, CLOCK);
@@ -300,9 +286,8 @@ START_TEST(after_a_max_ttl_nothing_is_renewed)
     EXPECT_MASTER(2, "refused group");
     forget();
 }
-END_TEST
 
-START_TEST(another_max_ttl_on_two_masters_ends_all)
+T(another_max_ttl_on_two_masters_ends_all)
 {
     start(3);
     grant(1, "LOCK held");
@@ -317,10 +302,9 @@ START_TEST(another_max_ttl_on_two_masters_ends_all)
     EXPECT_MASTER(0, "refused group");
     forget();
 }
-END_TEST
 
 /* An attempt that is under way is not granted, a waiter is not handed the lock, and no reader joins. */
-START_TEST(no_grant_while_one_master_differs)
+T(no_grant_while_one_master_differs)
 {
     start(3);
     show_probes = true;
@@ -345,10 +329,9 @@ START_TEST(no_grant_while_one_master_differs)
     ck_assert_uint_eq(stats.handed_on, 0);
     forget();
 }
-END_TEST
 
 /* What the masters that agree have answered, or will answer, still counts. */
-START_TEST(an_extend_under_way_counts_when_one_master_differs)
+T(an_extend_under_way_counts_when_one_master_differs)
 {
     start(3);
     show_probes = true;
@@ -369,9 +352,8 @@ START_TEST(an_extend_under_way_counts_when_one_master_differs)
     EXPECT("s1 !RENEWED job token=T1 *", "s1 #2 +EXTENDED job *");
     forget();
 }
-END_TEST
 
-START_TEST(another_n_keeps_a_new_daemon_from_writing)
+T(another_n_keeps_a_new_daemon_from_writing)
 {
     start_alone(3);
     marker_set(2, 5, 60000, CLOCK);
@@ -390,10 +372,9 @@ START_TEST(another_n_keeps_a_new_daemon_from_writing)
     EXPECT_MASTER(0, "refused group");
     EXPECT("m* INFO", "m* TIME", "m* GROUP", "m* INFO", "m* TIME", "m* GROUP"); /* read, never touched */
 }
-END_TEST
 
 /* No daemon can have written it: so it is no other group's, and the other masters go on. */
-START_TEST(rubbish_is_refused_by_name_and_not_overwritten)
+T(rubbish_is_refused_by_name_and_not_overwritten)
 {
     start_alone(3);
     show_probes = true;
@@ -423,10 +404,9 @@ START_TEST(rubbish_is_refused_by_name_and_not_overwritten)
     EXPECT_MASTER(0, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
 /* A daemon that started since, and does not know that the key was unreadable, was first to write it anew. */
-START_TEST(rubbish_that_a_newcomer_replaced)
+T(rubbish_that_a_newcomer_replaced)
 {
     start(3);
     show_probes = true;
@@ -442,9 +422,8 @@ START_TEST(rubbish_that_a_newcomer_replaced)
     EXPECT_MASTER(0, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(the_key_of_a_later_version_ends_all)
+T(the_key_of_a_later_version_ends_all)
 {
     start(3);
     show_probes = true;
@@ -455,14 +434,13 @@ START_TEST(the_key_of_a_later_version_ends_all)
     EXPECT_MASTER(2, "refused group");
     forget();
 }
-END_TEST
 
 /* ---- the set of masters ---- */
 
 #define OURS   UINT64_C(0x0123456789abcdef)
 #define THEIRS UINT64_C(0xfedcba9876543210)
 
-START_TEST(the_set_is_written_and_the_same_set_is_ours)
+T(the_set_is_written_and_the_same_set_is_ours)
 {
     config.set = OURS;
     start_alone(1);
@@ -475,10 +453,9 @@ START_TEST(the_set_is_written_and_the_same_set_is_ours)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
 /* A on masters 0 to 2, this daemon on others, of which only master 2 is A's: both could have a quorum. */
-START_TEST(the_same_number_of_other_masters_is_another_group)
+T(the_same_number_of_other_masters_is_another_group)
 {
     config.set = OURS;
     start_alone(3);
@@ -497,10 +474,9 @@ START_TEST(the_same_number_of_other_masters_is_another_group)
     ck_assert(markers[2].group.set == THEIRS);
     forget();
 }
-END_TEST
 
 /* Daemons of an earlier version write no set. */
-START_TEST(the_set_is_added_where_it_is_missing_and_read_back)
+T(the_set_is_added_where_it_is_missing_and_read_back)
 {
     config.set = OURS;
     start_alone(1);
@@ -516,9 +492,8 @@ START_TEST(the_set_is_added_where_it_is_missing_and_read_back)
     ck_assert(markers[0].group.set == OURS);
     forget();
 }
-END_TEST
 
-START_TEST(another_daemon_was_first_to_add_its_set)
+T(another_daemon_was_first_to_add_its_set)
 {
     config.set = OURS;
     start_alone(1);
@@ -532,9 +507,8 @@ START_TEST(another_daemon_was_first_to_add_its_set)
     ck_assert(markers[0].group.set == THEIRS);
     forget();
 }
-END_TEST
 
-START_TEST(no_set_is_added_before_every_master_was_read)
+T(no_set_is_added_before_every_master_was_read)
 {
     config.set = OURS;
     start_alone(3);
@@ -557,10 +531,9 @@ START_TEST(no_set_is_added_before_every_master_was_read)
     EXPECT_MASTER(2, "refused group");
     forget();
 }
-END_TEST
 
 /* Two sets are written at once: none votes before it knows of each master whose set it has. */
-START_TEST(no_vote_before_all_keys_are_read_back)
+T(no_vote_before_all_keys_are_read_back)
 {
     config.set = OURS;
     start_alone(3);
@@ -581,9 +554,8 @@ START_TEST(no_vote_before_all_keys_are_read_back)
     EXPECT_MASTER(2, "refused group");
     forget();
 }
-END_TEST
 
-START_TEST(all_vote_when_all_keys_are_read_back)
+T(all_vote_when_all_keys_are_read_back)
 {
     config.set = OURS;
     start_alone(3);
@@ -599,9 +571,8 @@ START_TEST(all_vote_when_all_keys_are_read_back)
     ck_assert_uint_eq(coordinator_voters(core), 2);
     forget();
 }
-END_TEST
 
-START_TEST(a_script_that_is_not_there_is_asked_for_again)
+T(a_script_that_is_not_there_is_asked_for_again)
 {
     config.set = OURS;
     start_alone(1);
@@ -616,9 +587,8 @@ START_TEST(a_script_that_is_not_there_is_asked_for_again)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
-START_TEST(a_daemon_that_rewrites_the_key_without_the_set)
+T(a_daemon_that_rewrites_the_key_without_the_set)
 {
     config.set = OURS;
     start(3);
@@ -628,10 +598,9 @@ START_TEST(a_daemon_that_rewrites_the_key_without_the_set)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* Two daemons doubt a master at once: the later time stays, with its reason. */
-START_TEST(the_later_time_stays)
+T(the_later_time_stays)
 {
     start(3);
     show_probes = true;
@@ -651,11 +620,10 @@ START_TEST(the_later_time_stays)
     ck_assert_int_eq(markers[1].group.from_ms, CLOCK + 2000 + FULL + 500);
     forget();
 }
-END_TEST
 
 /* ---- restarts ---- */
 
-START_TEST(restarted_from_disk)
+T(restarted_from_disk)
 {
     start(3);
     struct group before = markers[2].group;
@@ -668,9 +636,8 @@ START_TEST(restarted_from_disk)
     ck_assert_int_eq(markers[2].group.run_id[0], info[2].run_id[0]);
     forget();
 }
-END_TEST
 
-START_TEST(promoted_with_anothers_memory)
+T(promoted_with_anothers_memory)
 {
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK);
@@ -680,9 +647,8 @@ START_TEST(promoted_with_anothers_memory)
     EXPECT_MASTER(0, "quarantine promoted left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(another_daemon_saw_the_restart_first)
+T(another_daemon_saw_the_restart_first)
 {
     start(3);
     restart(2, 30);
@@ -693,10 +659,9 @@ START_TEST(another_daemon_saw_the_restart_first)
     EXPECT_MASTER(2, "quarantine restart left=30652");
     forget();
 }
-END_TEST
 
 /* The clock of the master jumped by 10 s after the other daemon had written the key. */
-START_TEST(another_daemons_time_comes_too_soon)
+T(another_daemons_time_comes_too_soon)
 {
     start(3);
     restart(2, 30);
@@ -707,9 +672,8 @@ START_TEST(another_daemons_time_comes_too_soon)
     EXPECT_MASTER(2, "quarantine restart left=30602");
     forget();
 }
-END_TEST
 
-START_TEST(we_doubt_more_than_what_stands_there)
+T(we_doubt_more_than_what_stands_there)
 {
     start(3);
     markers[1].there = false; /* FLUSHALL */
@@ -724,11 +688,10 @@ START_TEST(we_doubt_more_than_what_stands_there)
     EXPECT_MASTER(1, "quarantine memory left=58602");
     forget();
 }
-END_TEST
 
 /* The loss falls between the probe that found the earlier time and this daemon's GROUP_SET. If that wrote a
  * key where there is none, no daemon would know of the loss. */
-START_TEST(what_is_gone_meanwhile_is_not_written_anew)
+T(what_is_gone_meanwhile_is_not_written_anew)
 {
     start(3);
     markers[1].there = false; /* FLUSHALL */
@@ -746,9 +709,8 @@ START_TEST(what_is_gone_meanwhile_is_not_written_anew)
     EXPECT_MASTER(1, "quarantine memory left=60602"); /* in full again */
     forget();
 }
-END_TEST
 
-START_TEST(keys_that_ran_out_while_all_were_away_are_no_loss)
+T(keys_that_ran_out_while_all_were_away_are_no_loss)
 {
     start(3);
     lose(1);
@@ -760,9 +722,8 @@ START_TEST(keys_that_ran_out_while_all_were_away_are_no_loss)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
-START_TEST(a_key_that_is_gone_sooner_is)
+T(a_key_that_is_gone_sooner_is)
 {
     start(3);
     lose(1);
@@ -774,11 +735,10 @@ START_TEST(a_key_that_is_gone_sooner_is)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
 /* ---- the probe ---- */
 
-START_TEST(doubt_ends_a_vote_that_was_given)
+T(doubt_ends_a_vote_that_was_given)
 {
     start(3);
     grant(1, "LOCK other");
@@ -796,9 +756,8 @@ START_TEST(doubt_ends_a_vote_that_was_given)
     vote("2", "TIME OK, PROBE OK, SET YES, ZADD YES");
     EXPECT("m1 HEAL job T2 1700000011897", "s1 #2 +LOCKED job *"); /* by 0 and 2 */
 }
-END_TEST
 
-START_TEST(doubt_of_a_slow_master)
+T(doubt_of_a_slow_master)
 {
     start(3);
     ask(1, "LOCK job hold=lease");
@@ -812,9 +771,8 @@ START_TEST(doubt_of_a_slow_master)
     EXPECT_MASTER(2, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(restart_guard_off_waits_for_nothing)
+T(restart_guard_off_waits_for_nothing)
 {
     config.restart_guard = false;
     start(3);
@@ -824,9 +782,8 @@ START_TEST(restart_guard_off_waits_for_nothing)
     ck_assert_int_eq(markers[1].group.from_ms, CLOCK + now + FULL); /* for daemons that do wait */
     forget();
 }
-END_TEST
 
-START_TEST(writes_that_are_refused)
+T(writes_that_are_refused)
 {
     static const char *const errors[] = {"MISCONF", "NOREPLICAS", "BUSY", "LOADING", "READONLY"};
     static const char *const is[] = {"refused misconf", "refused noreplicas", "refused busy",
@@ -855,9 +812,8 @@ START_TEST(writes_that_are_refused)
     EXPECT_MASTER(3, "up");
     forget();
 }
-END_TEST
 
-START_TEST(an_idle_daemon_notices_a_master_that_hangs)
+T(an_idle_daemon_notices_a_master_that_hangs)
 {
     start(3);
     show_probes = true;
@@ -871,56 +827,4 @@ START_TEST(an_idle_daemon_notices_a_master_that_hangs)
     EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* a master that owes an answer gets none */
     at(3050);
     EXPECT("close m2 silent");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {first_daemon_writes_the_key_and_reads_it_again,
-                                  no_key_is_written_before_every_master_was_read,
-                                  a_key_that_was_just_absent_is_written_at_once,
-                                  a_key_that_was_absent_a_moment_ago_is_read_again,
-                                  another_daemon_was_first,
-                                  a_quarantine_that_began_before_this_daemon,
-                                  a_from_beyond_all_reason_counts_as_full,
-                                  a_from_too_far_ahead_is_noted_once,
-                                  a_daemon_that_starts_after_the_clock_was_set_back,
-                                  back_is_over_when_from_is,
-                                  a_clock_that_is_set_back_once_more,
-                                  a_running_daemon_notes_it_and_goes_on,
-                                  a_doubt_while_from_is_too_far_ahead,
-                                  another_max_ttl_on_one_master_only_renews,
-                                  after_a_max_ttl_nothing_is_renewed,
-                                  another_max_ttl_on_two_masters_ends_all,
-                                  no_grant_while_one_master_differs,
-                                  an_extend_under_way_counts_when_one_master_differs,
-                                  rubbish_that_a_newcomer_replaced,
-                                  the_key_of_a_later_version_ends_all,
-                                  another_n_keeps_a_new_daemon_from_writing,
-                                  rubbish_is_refused_by_name_and_not_overwritten,
-                                  the_set_is_written_and_the_same_set_is_ours,
-                                  the_same_number_of_other_masters_is_another_group,
-                                  the_set_is_added_where_it_is_missing_and_read_back,
-                                  another_daemon_was_first_to_add_its_set,
-                                  no_set_is_added_before_every_master_was_read,
-                                  no_vote_before_all_keys_are_read_back,
-                                  all_vote_when_all_keys_are_read_back,
-                                  a_script_that_is_not_there_is_asked_for_again,
-                                  a_daemon_that_rewrites_the_key_without_the_set,
-                                  the_later_time_stays,
-                                  restarted_from_disk,
-                                  promoted_with_anothers_memory,
-                                  another_daemon_saw_the_restart_first,
-                                  another_daemons_time_comes_too_soon,
-                                  we_doubt_more_than_what_stands_there,
-                                  what_is_gone_meanwhile_is_not_written_anew,
-                                  keys_that_ran_out_while_all_were_away_are_no_loss,
-                                  a_key_that_is_gone_sooner_is,
-                                  doubt_ends_a_vote_that_was_given,
-                                  doubt_of_a_slow_master,
-                                  restart_guard_off_waits_for_nothing,
-                                  writes_that_are_refused,
-                                  an_idle_daemon_notices_a_master_that_hangs,
-                                  NULL};
-    return trace_run("coordinator: group", tests);
 }

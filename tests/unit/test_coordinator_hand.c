@@ -26,7 +26,7 @@ static void held_and_reserved(void)
 
 /* ---- hand-off ---- */
 
-START_TEST(it_goes_on_without_asking_anybody)
+T(it_goes_on_without_asking_anybody)
 {
     held_and_reserved();
     at(1010);
@@ -45,9 +45,8 @@ START_TEST(it_goes_on_without_asking_anybody)
     EXPECT("s4 #7 +UNLOCKED job confirmed=2/3");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(an_undelivered_lock_goes_on)
+T(an_undelivered_lock_goes_on)
 {
     held_and_reserved();
     undelivered(2, 2);
@@ -56,10 +55,9 @@ START_TEST(an_undelivered_lock_goes_on)
     EXPECT("s3 !LOST job token=T4 reason=released", "s9 #6 +UNLOCKED job confirmed=0/3 handed=1",
            "s4 #4 +LOCKED job token=T5 fence=1000010 *");
 }
-END_TEST
 
 /* The connection is dying: its next request would not hear of the lock either. */
-START_TEST(an_undelivered_lock_does_not_go_to_the_same_session)
+T(an_undelivered_lock_does_not_go_to_the_same_session)
 {
     held_in_secret();
     vote("0-2", "ZADD YES");
@@ -76,9 +74,8 @@ START_TEST(an_undelivered_lock_does_not_go_to_the_same_session)
     work();
     forget();
 }
-END_TEST
 
-START_TEST(a_fence_is_told_once_q_masters_have_stored_the_reserve)
+T(a_fence_is_told_once_q_masters_have_stored_the_reserve)
 {
     held_in_secret();
     vote("0", "ZADD YES");
@@ -90,9 +87,8 @@ START_TEST(a_fence_is_told_once_q_masters_have_stored_the_reserve)
     ask(3, "UNLOCK job");
     EXPECT("s3 #7 +UNLOCKED job confirmed=0/3 handed=1", "s4 #4 +LOCKED job token=T6 fence=1000034 *");
 }
-END_TEST
 
-START_TEST(a_master_that_did_not_grant_counts_for_no_reserve)
+T(a_master_that_did_not_grant_counts_for_no_reserve)
 {
     start(3);
     grant(1, "LOCK job");
@@ -108,7 +104,6 @@ START_TEST(a_master_that_did_not_grant_counts_for_no_reserve)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T4 10000", "m0-2 ZADD *", "m0-2 ZADD *");
 }
-END_TEST
 
 /* Sessions 2 and 3 hand the lock to each other, and come back for it. */
 static void hand_to_and_fro(unsigned times)
@@ -120,7 +115,7 @@ static void hand_to_and_fro(unsigned times)
     forget();
 }
 
-START_TEST(more_is_reserved_while_the_last_quarter_is_used)
+T(more_is_reserved_while_the_last_quarter_is_used)
 {
     start(3);
     grant(1, "LOCK job");
@@ -134,11 +129,10 @@ START_TEST(more_is_reserved_while_the_last_quarter_is_used)
     ask(2, "UNLOCK job");
     EXPECT("s2 #33 +UNLOCKED * handed=1", "s3 #32 +LOCKED *", "m0-2 ZADD job 1000046");
 }
-END_TEST
 
 /* Without restart_guard a master votes again at once. What it stores now says nothing about others who had the name
  * there before. */
-START_TEST(a_master_that_lost_its_memory_since_counts_for_no_reserve)
+T(a_master_that_lost_its_memory_since_counts_for_no_reserve)
 {
     config.restart_guard = false;
     start(3);
@@ -167,9 +161,8 @@ START_TEST(a_master_that_lost_its_memory_since_counts_for_no_reserve)
     ask(2, "UNLOCK job"); /* the first reserve is used up, and the second one does not stand */
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(at_the_turns_end_it_is_released)
+T(at_the_turns_end_it_is_released)
 {
     held_and_reserved();
     at(1049);
@@ -181,9 +174,8 @@ START_TEST(at_the_turns_end_it_is_released)
     vote("0-1", "RELEASE YES");
     EXPECT("s3 #7 +UNLOCKED *", "m0-2 SET job T5 10000", "m0-2 ZADD *"); /* a new turn: nobody else waits */
 }
-END_TEST
 
-START_TEST(a_lease_of_another_length_is_released)
+T(a_lease_of_another_length_is_released)
 {
     start(3);
     grant(1, "LOCK job");
@@ -196,9 +188,8 @@ START_TEST(a_lease_of_another_length_is_released)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(what_waits_for_a_lease_is_not_handed_it)
+T(what_waits_for_a_lease_is_not_handed_it)
 {
     start(3);
     grant(1, "LOCK job");
@@ -209,19 +200,17 @@ START_TEST(what_waits_for_a_lease_is_not_handed_it)
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #4 +UNLOCKED *",
            "s2 #2 +LOCKED job token=T2 *"); /* no secret, no reserve */
 }
-END_TEST
 
-START_TEST(a_reset_hands_nothing_on)
+T(a_reset_hands_nothing_on)
 {
     held_and_reserved();
     drop(2);
     work();
     EXPECT("s2 ended", "m0-2 SETTLE job T2 T3 1");
 }
-END_TEST
 
 /* A RESUME of its token began to settle it, so other daemons may know that token by now. */
-START_TEST(what_settles_is_not_handed_on)
+T(what_settles_is_not_handed_on)
 {
     held_and_reserved();
     ask(9, "RESUME job token=T3");
@@ -230,10 +219,9 @@ START_TEST(what_settles_is_not_handed_on)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2*", "m0-2 SET job *", "m0-2 ZADD job *", "m0-2 ZADD job *");
 }
-END_TEST
 
 /* The holder may know that the masters forgot the key. */
-START_TEST(what_its_holder_lost_is_not_handed_on)
+T(what_its_holder_lost_is_not_handed_on)
 {
     held_and_reserved();
     at(1010);
@@ -242,9 +230,8 @@ START_TEST(what_its_holder_lost_is_not_handed_on)
            "m0-2 ZADD job *");
     forget();
 }
-END_TEST
 
-START_TEST(a_daemon_that_drains_hands_nothing_on)
+T(a_daemon_that_drains_hands_nothing_on)
 {
     held_and_reserved();
     drain();
@@ -252,10 +239,9 @@ START_TEST(a_daemon_that_drains_hands_nothing_on)
     EXPECT_LAST("m0-2 RELEASE job T2*");
     forget();
 }
-END_TEST
 
 /* A clock is ahead: how much of the lease is left is not known until the trial is over. */
-START_TEST(while_a_trial_is_open_nothing_is_handed_on)
+T(while_a_trial_is_open_nothing_is_handed_on)
 {
     held_and_reserved();
     show_probes = true;
@@ -270,9 +256,8 @@ START_TEST(while_a_trial_is_open_nothing_is_handed_on)
     show_probes = false;
     forget();
 }
-END_TEST
 
-START_TEST(a_session_that_has_finished_is_handed_nothing)
+T(a_session_that_has_finished_is_handed_nothing)
 {
     held_and_reserved();
     finish(3);
@@ -280,9 +265,8 @@ START_TEST(a_session_that_has_finished_is_handed_nothing)
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD job *", "m0-2 ZADD job *");
     forget();
 }
-END_TEST
 
-START_TEST(an_extend_under_way_is_waited_for_by_the_masters)
+T(an_extend_under_way_is_waited_for_by_the_masters)
 {
     held_and_reserved();
     ask(2, "EXTEND job token=T3 ttl=20s");
@@ -292,11 +276,10 @@ START_TEST(an_extend_under_way_is_waited_for_by_the_masters)
     vote("0-1", "EXTEND 20000");
     EXPECT("s2 #6 -NOTHELD job");
 }
-END_TEST
 
 /* ---- settling ---- */
 
-START_TEST(after_50_ms_the_told_token_takes_its_place)
+T(after_50_ms_the_told_token_takes_its_place)
 {
     held_and_reserved();
     at(1049);
@@ -310,9 +293,8 @@ START_TEST(after_50_ms_the_told_token_takes_its_place)
     vote("0-1", "RELEASE YES");
     EXPECT("s2 #6 +UNLOCKED job confirmed=2/3", "m0-2 SET job T4 10000", "m0-2 ZADD *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(once_settled_it_is_renewed_by_both_tokens)
+T(once_settled_it_is_renewed_by_both_tokens)
 {
     held_and_reserved();
     at(1050);
@@ -325,9 +307,8 @@ START_TEST(once_settled_it_is_renewed_by_both_tokens)
     vote("0-2", "SETTLE 10000");
     EXPECT("s2 !RENEWED job *");
 }
-END_TEST
 
-START_TEST(settling_that_fails_is_tried_again)
+T(settling_that_fails_is_tried_again)
 {
     held_and_reserved();
     at(1050);
@@ -337,10 +318,9 @@ START_TEST(settling_that_fails_is_tried_again)
     at(2000);
     EXPECT("m0-2 SETTLE job T2 T3 10000");
 }
-END_TEST
 
 /* Q masters have the told token, and the third cannot be asked: there is nothing to hurry for. */
-START_TEST(settling_rests_while_the_last_master_is_away)
+T(settling_rests_while_the_last_master_is_away)
 {
     held_and_reserved();
     drop(3), drop(4);
@@ -356,10 +336,9 @@ START_TEST(settling_rests_while_the_last_master_is_away)
     at(2000);
     EXPECT("m0-1 SETTLE job T2 T3 1");
 }
-END_TEST
 
 /* Master 2 did not answer the SET, and may have run it. */
-START_TEST(it_is_settled_also_where_it_may_have_been_granted)
+T(it_is_settled_also_where_it_may_have_been_granted)
 {
     start(3);
     grant(1, "LOCK job");
@@ -377,9 +356,8 @@ START_TEST(it_is_settled_also_where_it_may_have_been_granted)
     at(1050);
     EXPECT("m0-* SETTLE job T2 T3 1");
 }
-END_TEST
 
-START_TEST(a_master_that_lost_its_memory_since_has_settled_nothing)
+T(a_master_that_lost_its_memory_since_has_settled_nothing)
 {
     held_and_reserved();
     drain();
@@ -396,9 +374,8 @@ START_TEST(a_master_that_lost_its_memory_since_has_settled_nothing)
     ck_assert(!coordinator_settles(core));
     forget();
 }
-END_TEST
 
-START_TEST(a_broken_sessions_lock_is_settled_and_checked)
+T(a_broken_sessions_lock_is_settled_and_checked)
 {
     held_and_reserved();
     drop(2);
@@ -411,9 +388,8 @@ START_TEST(a_broken_sessions_lock_is_settled_and_checked)
     vote("0-1", "SETTLE 8000");
     EXPECT("s9 #6 +HELD job valid=7917 *");
 }
-END_TEST
 
-START_TEST(a_resume_takes_either_token)
+T(a_resume_takes_either_token)
 {
     held_and_reserved();
     ask(5, "RESUME job token=T3");
@@ -421,9 +397,8 @@ START_TEST(a_resume_takes_either_token)
     ask(2, "UNLOCK job"); /* the RESUME may have moved it already */
     EXPECT("m0-2 RELEASE job T2|T3", "m0-2 SET *", "m0-2 ZADD *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_drain_settles_first)
+T(a_drain_settles_first)
 {
     held_and_reserved();
     drain();
@@ -437,39 +412,4 @@ START_TEST(a_drain_settles_first)
     EXPECT("s2 !RENEWED job *");
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2|T3");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        it_goes_on_without_asking_anybody,
-        an_undelivered_lock_goes_on,
-        an_undelivered_lock_does_not_go_to_the_same_session,
-        a_fence_is_told_once_q_masters_have_stored_the_reserve,
-        a_master_that_did_not_grant_counts_for_no_reserve,
-        more_is_reserved_while_the_last_quarter_is_used,
-        a_master_that_lost_its_memory_since_counts_for_no_reserve,
-        at_the_turns_end_it_is_released,
-        a_lease_of_another_length_is_released,
-        what_waits_for_a_lease_is_not_handed_it,
-        a_reset_hands_nothing_on,
-        what_settles_is_not_handed_on,
-        what_its_holder_lost_is_not_handed_on,
-        a_daemon_that_drains_hands_nothing_on,
-        while_a_trial_is_open_nothing_is_handed_on,
-        a_session_that_has_finished_is_handed_nothing,
-        an_extend_under_way_is_waited_for_by_the_masters,
-        after_50_ms_the_told_token_takes_its_place,
-        once_settled_it_is_renewed_by_both_tokens,
-        settling_that_fails_is_tried_again,
-        settling_rests_while_the_last_master_is_away,
-        it_is_settled_also_where_it_may_have_been_granted,
-        a_master_that_lost_its_memory_since_has_settled_nothing,
-        a_broken_sessions_lock_is_settled_and_checked,
-        a_resume_takes_either_token,
-        a_drain_settles_first,
-        NULL,
-    };
-    return trace_run("coordinator: hand", tests);
 }

@@ -11,7 +11,7 @@ static void empty(unsigned master)
     forget();
 }
 
-START_TEST(healed_by_the_next_renewal_and_counted_then)
+T(healed_by_the_next_renewal_and_counted_then)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -29,9 +29,8 @@ START_TEST(healed_by_the_next_renewal_and_counted_then)
     vote("1-2", "EXTEND 10000");
     EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
 }
-END_TEST
 
-START_TEST(a_late_no_is_healed_too)
+T(a_late_no_is_healed_too)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -42,9 +41,8 @@ START_TEST(a_late_no_is_healed_too)
     vote("2", "EXTEND NO");
     EXPECT("m2 HEAL job T1 1700000013897");
 }
-END_TEST
 
-START_TEST(all_restarted_one_after_the_other)
+T(all_restarted_one_after_the_other)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -68,9 +66,8 @@ START_TEST(all_restarted_one_after_the_other)
     EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
     vote("2", "EXTEND 10000");
 }
-END_TEST
 
-START_TEST(an_old_token_that_came_back_counts_for_nothing)
+T(an_old_token_that_came_back_counts_for_nothing)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -81,9 +78,8 @@ START_TEST(an_old_token_that_came_back_counts_for_nothing)
     ask(1, "EXTEND job token=T1");
     EXPECT("s1 #2 -NOQUORUM job votes=1/3 nodes=+~~ *");
 }
-END_TEST
 
-START_TEST(confirmed_by_an_extension_that_had_its_quorum_without_it)
+T(confirmed_by_an_extension_that_had_its_quorum_without_it)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -97,9 +93,8 @@ START_TEST(confirmed_by_an_extension_that_had_its_quorum_without_it)
     vote("1-2", "EXTEND 10000");
     EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
 }
-END_TEST
 
-START_TEST(confirmed_also_where_it_answered_first)
+T(confirmed_also_where_it_answered_first)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -113,9 +108,8 @@ START_TEST(confirmed_also_where_it_answered_first)
     vote("1-2", "EXTEND 10000");
     EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
 }
-END_TEST
 
-START_TEST(a_confirmation_ends_with_the_memory)
+T(a_confirmation_ends_with_the_memory)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -129,9 +123,8 @@ START_TEST(a_confirmation_ends_with_the_memory)
     at(7000);
     EXPECT_NOTHING(); /* no quorum of masters that count: they are not asked */
 }
-END_TEST
 
-START_TEST(what_was_acknowledged_and_is_gone_is_never_set_again)
+T(what_was_acknowledged_and_is_gone_is_never_set_again)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -147,9 +140,8 @@ START_TEST(what_was_acknowledged_and_is_gone_is_never_set_again)
         EXPECT("m0-4 EXTEND job T1 10000", "s1 !RENEWED *");
     }
 }
-END_TEST
 
-START_TEST(what_ran_out_is_set_again)
+T(what_ran_out_is_set_again)
 {
     start(3);
     grant(1, "LOCK job ttl=2s");
@@ -168,7 +160,6 @@ START_TEST(what_ran_out_is_set_again)
     vote("0-1", "EXTEND 2000");
     EXPECT("s1 !RENEWED job token=T1 valid=1977 until=5977", "m2 HEAL job T1 1700000005977");
 }
-END_TEST
 
 static void renew_until(int64_t ms)
 {
@@ -182,7 +173,7 @@ static void renew_until(int64_t ms)
 
 /* The lock was granted after this daemon's host had stood still for 1.5 s, and before that was noticed: its key lives
  * longer than was recorded. So a master that does not have it before that is over did not forget it. */
-START_TEST(what_was_set_within_a_stall_is_not_over_so_soon)
+T(what_was_set_within_a_stall_is_not_over_so_soon)
 {
     start(3);
     at(1900);
@@ -209,9 +200,8 @@ START_TEST(what_was_set_within_a_stall_is_not_over_so_soon)
     vote("2", "EXTEND NO");
     EXPECT("m2 HEAL job T1 *");
 }
-END_TEST
 
-START_TEST(one_that_never_had_the_key_gets_it)
+T(one_that_never_had_the_key_gets_it)
 {
     start(3);
     lose(2);
@@ -226,10 +216,9 @@ START_TEST(one_that_never_had_the_key_gets_it)
     vote("0-1", "EXTEND 2000");
     EXPECT("s1 !RENEWED *", "m2 HEAL job T1 *");
 }
-END_TEST
 
 /* The lease of no session is over, but an EXTEND on its way could still go on with it. */
-START_TEST(no_heal_behind_a_release_by_token)
+T(no_heal_behind_a_release_by_token)
 {
     start(3);
     ask(1, "LOCK job hold=lease ttl=10s");
@@ -248,9 +237,8 @@ START_TEST(no_heal_behind_a_release_by_token)
     vote("0-2", "RELEASE YES");
     EXPECT("s3 #3 +UNLOCKED job*");
 }
-END_TEST
 
-START_TEST(no_heal_without_a_quorum)
+T(no_heal_without_a_quorum)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -261,9 +249,8 @@ START_TEST(no_heal_without_a_quorum)
     vote("2-3", "EXTEND MISCONF");
     EXPECT("m0-4 EXTEND job T1 10000");
 }
-END_TEST
 
-START_TEST(a_master_that_forgot_is_no_witness_that_it_is_gone)
+T(a_master_that_forgot_is_no_witness_that_it_is_gone)
 {
     start(5);
     lose(3);
@@ -284,9 +271,8 @@ START_TEST(a_master_that_forgot_is_no_witness_that_it_is_gone)
     EXPECT_LAST("s1 !EXPIRING job token=T1 valid=3333");
     forget();
 }
-END_TEST
 
-START_TEST(max_ends_a_heal_too)
+T(max_ends_a_heal_too)
 {
     start(3);
     grant(1, "LOCK job ttl=10s max=12s");
@@ -297,9 +283,8 @@ START_TEST(max_ends_a_heal_too)
     EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9000 until=13000",
            "m2 HEAL job T1 1700000013000");
 }
-END_TEST
 
-START_TEST(a_heal_is_released_like_any_key)
+T(a_heal_is_released_like_any_key)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -319,10 +304,9 @@ START_TEST(a_heal_is_released_like_any_key)
     EXPECT_LAST("m2 RELEASE job T1");
     forget();
 }
-END_TEST
 
 /* The heal would come there behind the move, which found nothing, and stand in the new token's way. */
-START_TEST(a_token_that_is_moved_is_not_healed)
+T(a_token_that_is_moved_is_not_healed)
 {
     start(3);
     grant(1, "LOCK job");
@@ -342,11 +326,10 @@ START_TEST(a_token_that_is_moved_is_not_healed)
     EXPECT("s1 !LOST job token=T1 reason=moved", "m2 HEAL job T2 *", "s2 #3 +LOCKED job token=T2 *");
     vote("2", "HEAL YES");
 }
-END_TEST
 
 /* Two rounds found the key gone, and the second round moved the deadline on before the first heal was
  * answered. */
-START_TEST(a_heal_is_good_until_its_own_deadline)
+T(a_heal_is_good_until_its_own_deadline)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -373,11 +356,10 @@ START_TEST(a_heal_is_good_until_its_own_deadline)
     vote("0-1", "EXTEND 20000");
     EXPECT("s1 !RENEWED *", "m2 HEAL job T1 *");
 }
-END_TEST
 
 /* Otherwise a key of somebody else that stays on a master would have the lock renewed several times as often,
  * for nothing. */
-START_TEST(a_heal_that_is_refused_waits_for_the_next_renewal)
+T(a_heal_that_is_refused_waits_for_the_next_renewal)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -393,30 +375,4 @@ START_TEST(a_heal_that_is_refused_waits_for_the_next_renewal)
     vote("2", "EXTEND NO");
     vote("0-1", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *", "m2 HEAL job T1 *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {healed_by_the_next_renewal_and_counted_then,
-                                  a_late_no_is_healed_too,
-                                  all_restarted_one_after_the_other,
-                                  an_old_token_that_came_back_counts_for_nothing,
-                                  confirmed_by_an_extension_that_had_its_quorum_without_it,
-                                  confirmed_also_where_it_answered_first,
-                                  a_confirmation_ends_with_the_memory,
-                                  what_was_acknowledged_and_is_gone_is_never_set_again,
-                                  what_ran_out_is_set_again,
-                                  what_was_set_within_a_stall_is_not_over_so_soon,
-                                  one_that_never_had_the_key_gets_it,
-                                  no_heal_behind_a_release_by_token,
-                                  no_heal_without_a_quorum,
-                                  a_master_that_forgot_is_no_witness_that_it_is_gone,
-                                  max_ends_a_heal_too,
-                                  a_heal_is_released_like_any_key,
-                                  a_token_that_is_moved_is_not_healed,
-                                  a_heal_is_good_until_its_own_deadline,
-                                  a_heal_that_is_refused_waits_for_the_next_renewal,
-                                  NULL};
-    return trace_run("coordinator: heal", tests);
 }

@@ -34,7 +34,7 @@ static void renew_at(int64_t ms)
 
 /* ---- a reader joins ---- */
 
-START_TEST(the_ninth_reader_has_no_key_of_its_own)
+T(the_ninth_reader_has_no_key_of_its_own)
 {
     char line[80];
     start(3);
@@ -51,9 +51,8 @@ START_TEST(the_ninth_reader_has_no_key_of_its_own)
     ask(9, "CHECK job token=T9"); /* nobody was told this token */
     EXPECT("m0-2 CHECK job T9");
 }
-END_TEST
 
-START_TEST(the_next_reader_joins_without_a_command)
+T(the_next_reader_joins_without_a_command)
 {
     joined();
     at(1005);
@@ -65,9 +64,8 @@ START_TEST(the_next_reader_joins_without_a_command)
     ask(5, "LOCK job mode=shared");
     EXPECT("m0-2 SHARE job T6 10000", "m0-2 ZADD job 1006007");
 }
-END_TEST
 
-START_TEST(some_readers_have_keys_of_their_own_all_the_same)
+T(some_readers_have_keys_of_their_own_all_the_same)
 {
     joined();
     ask(3, "LOCK job mode=shared hold=lease");
@@ -76,9 +74,8 @@ START_TEST(some_readers_have_keys_of_their_own_all_the_same)
     ask(4, "LOCK job mode=shared ttl=20s"); /* the common lease lasts less than half of it */
     EXPECT("m0-2 SHARE job T5 20000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(not_where_a_master_lost_its_memory_meanwhile)
+T(not_where_a_master_lost_its_memory_meanwhile)
 {
     joined();
     restart(2, 0);
@@ -88,9 +85,8 @@ START_TEST(not_where_a_master_lost_its_memory_meanwhile)
     ask(3, "LOCK job mode=shared");
     EXPECT("m0-1 SHARE job T4 10000", "m0-1 ZADD *");
 }
-END_TEST
 
-START_TEST(a_writer_that_waits_here_keeps_readers_from_joining)
+T(a_writer_that_waits_here_keeps_readers_from_joining)
 {
     joined();
     ask(3, "LOCK job wait=1m");
@@ -107,9 +103,8 @@ START_TEST(a_writer_that_waits_here_keeps_readers_from_joining)
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s2 #7 +UNLOCKED job confirmed=2/3", "s3 #3 +LOCKED job token=T4 *");
 }
-END_TEST
 
-START_TEST(readers_that_wait_here_come_along_as_one)
+T(readers_that_wait_here_come_along_as_one)
 {
     config.join_from = 1;
     start(3);
@@ -123,10 +118,9 @@ START_TEST(readers_that_wait_here_come_along_as_one)
     work();
     EXPECT("s3 #3 +LOCKED job token=T4 *", "s4 #4 +LOCKED job token=T5 *");
 }
-END_TEST
 
 /* The common lease itself takes the place of a lock. */
-START_TEST(without_room_for_two_a_reader_has_its_own_key)
+T(without_room_for_two_a_reader_has_its_own_key)
 {
     config.max_locks = 3;
     joined();
@@ -144,11 +138,10 @@ START_TEST(without_room_for_two_a_reader_has_its_own_key)
     vote("0-2", "SHARE YES, ZADD YES");
     EXPECT("m0-2 SHARE job T5 *", "m0-2 ZADD *", "s4 #7 +LOCKED job token=T5 *");
 }
-END_TEST
 
 /* ---- a reader leaves ---- */
 
-START_TEST(the_last_unlock_gives_the_common_lease_back)
+T(the_last_unlock_gives_the_common_lease_back)
 {
     two_joined();
     ask(2, "UNLOCK job");
@@ -166,9 +159,8 @@ START_TEST(the_last_unlock_gives_the_common_lease_back)
     vote("2", "RELEASE YES");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(another_session_unlocks_by_the_token)
+T(another_session_unlocks_by_the_token)
 {
     two_joined();
     ask(5, "UNLOCK job token=T3");
@@ -178,9 +170,8 @@ START_TEST(another_session_unlocks_by_the_token)
     ask(5, "UNLOCK job token=T4");
     EXPECT("s3 !LOST job token=T4 reason=released", "m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(a_session_that_ends_gives_its_part_back)
+T(a_session_that_ends_gives_its_part_back)
 {
     two_joined();
     release(2);
@@ -189,10 +180,9 @@ START_TEST(a_session_that_ends_gives_its_part_back)
     undelivered(3, 3); /* the reader was never told */
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* Session 2 may believe until 10897 that it is a reader. */
-START_TEST(a_broken_connection_keeps_the_common_lease)
+T(a_broken_connection_keeps_the_common_lease)
 {
     two_joined();
     drop(2);
@@ -203,7 +193,6 @@ START_TEST(a_broken_connection_keeps_the_common_lease)
     at(10896);
     EXPECT_NOTHING(); /* nobody renews it, and it is not given back */
 }
-END_TEST
 
 /* Session 2's connection broke; the common lease is renewed for session 3. */
 static void broken_reader_at(int64_t ms)
@@ -217,7 +206,7 @@ static void broken_reader_at(int64_t ms)
     forget();
 }
 
-START_TEST(until_a_broken_readers_deadline_it_is_not_given_back)
+T(until_a_broken_readers_deadline_it_is_not_given_back)
 {
     broken_reader_at(10998); /* its deadline was 10897, and the drift of its TTL is 102 ms */
     ask(3, "UNLOCK job");
@@ -225,17 +214,15 @@ START_TEST(until_a_broken_readers_deadline_it_is_not_given_back)
     at(10999);
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(after_a_broken_readers_deadline_it_is_given_back)
+T(after_a_broken_readers_deadline_it_is_given_back)
 {
     broken_reader_at(10999);
     ask(3, "UNLOCK job");
     EXPECT_LAST("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(a_broken_readers_token_gives_it_back)
+T(a_broken_readers_token_gives_it_back)
 {
     two_joined();
     drop(2);
@@ -245,11 +232,10 @@ START_TEST(a_broken_readers_token_gives_it_back)
     ask(4, "UNLOCK job token=T3");
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* ---- the limits of a reader ---- */
 
-START_TEST(max_ends_one_reader)
+T(max_ends_one_reader)
 {
     joined();
     ask(3, "LOCK job mode=shared max=12s");
@@ -277,9 +263,8 @@ START_TEST(max_ends_one_reader)
     at(13102);
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(a_denied_reader_leaves_the_others)
+T(a_denied_reader_leaves_the_others)
 {
     two_joined();
     deny_lock(2, "job", "T3");
@@ -293,9 +278,8 @@ START_TEST(a_denied_reader_leaves_the_others)
     EXPECT("s3 ended");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(drain_waits_for_joined_readers)
+T(drain_waits_for_joined_readers)
 {
     two_joined();
     drain();
@@ -310,9 +294,8 @@ START_TEST(drain_waits_for_joined_readers)
     EXPECT("s3 #6 +UNLOCKED *");
     ck_assert(coordinator_drained(core));
 }
-END_TEST
 
-START_TEST(drain_ends_joined_readers)
+T(drain_ends_joined_readers)
 {
     config.drain_timeout_ms = 2000;
     two_joined();
@@ -323,11 +306,10 @@ START_TEST(drain_ends_joined_readers)
     ck_assert(coordinator_drained(core));
     EXPECT_REST();
 }
-END_TEST
 
 /* ---- rows ---- */
 
-START_TEST(a_common_lease_has_no_row)
+T(a_common_lease_has_no_row)
 {
     struct lock_row row;
     struct coordinator_stats stats;
@@ -348,10 +330,9 @@ START_TEST(a_common_lease_has_no_row)
     coordinator_stats(core, &stats);
     ck_assert(stats.locks == 2 && stats.readers[HOLD_SESSION] == 2 && stats.holds[HOLD_SESSION] == 2);
 }
-END_TEST
 
 /* Places that became free are taken from the last: the common lease has the place behind its reader's. */
-START_TEST(a_common_lease_behind_all_others)
+T(a_common_lease_behind_all_others)
 {
     struct lock_row row;
     struct cursor cursor = {0};
@@ -368,9 +349,8 @@ START_TEST(a_common_lease_behind_all_others)
     ck_assert(coordinator_lock_row(core, now, &cursor, &row) && row.session == 2);
     ck_assert(!coordinator_lock_row(core, now, &cursor, &row));
 }
-END_TEST
 
-START_TEST(no_row_where_only_a_common_lease_is_left)
+T(no_row_where_only_a_common_lease_is_left)
 {
     struct lock_row row;
     struct coordinator_stats stats;
@@ -384,32 +364,4 @@ START_TEST(no_row_where_only_a_common_lease_is_left)
     ck_assert(!coordinator_oldest_lock(core, now, &(struct cursor){0}, &row));
     coordinator_stats(core, &stats);
     ck_assert(stats.locks == 0 && stats.readers[HOLD_SESSION] == 0);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {the_ninth_reader_has_no_key_of_its_own,
-                                  the_next_reader_joins_without_a_command,
-                                  some_readers_have_keys_of_their_own_all_the_same,
-                                  not_where_a_master_lost_its_memory_meanwhile,
-                                  a_writer_that_waits_here_keeps_readers_from_joining,
-                                  readers_that_wait_here_come_along_as_one,
-                                  without_room_for_two_a_reader_has_its_own_key,
-                                  the_last_unlock_gives_the_common_lease_back,
-                                  another_session_unlocks_by_the_token,
-                                  a_session_that_ends_gives_its_part_back,
-                                  a_broken_connection_keeps_the_common_lease,
-                                  until_a_broken_readers_deadline_it_is_not_given_back,
-                                  after_a_broken_readers_deadline_it_is_given_back,
-                                  a_broken_readers_token_gives_it_back,
-                                  max_ends_one_reader,
-                                  a_denied_reader_leaves_the_others,
-                                  drain_waits_for_joined_readers,
-                                  drain_ends_joined_readers,
-                                  a_common_lease_has_no_row,
-                                  a_common_lease_behind_all_others,
-                                  no_row_where_only_a_common_lease_is_left,
-                                  NULL};
-    return trace_run("coordinator: join", tests);
 }

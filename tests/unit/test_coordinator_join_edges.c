@@ -60,7 +60,7 @@ static void expect_none(const char *begin)
 /* The common lease must be renewed in time for each reader that was let in. */
 /* The second reader comes along with the first, in a step of its own: a third one that comes before that step is
  * refused by nobody. */
-START_TEST(a_reader_that_comes_while_another_comes_along)
+T(a_reader_that_comes_while_another_comes_along)
 {
     start(3);
     ask(1, "LOCK job mode=shared");
@@ -79,19 +79,17 @@ START_TEST(a_reader_that_comes_while_another_comes_along)
     vote("0-2", "SHARE YES, ZADD YES");
     EXPECT("s3 #3 +LOCKED job *");
 }
-END_TEST
 
-START_TEST(a_longer_ttl_causes_no_warnings)
+T(a_longer_ttl_causes_no_warnings)
 {
     two_joined("10s", "19s");
     masters_serve_until(30000);
     expect_none("s2 !EXPIRING");
 }
-END_TEST
 
 /* The first reader asked for 20 s, so that it outlives a pause of 20 s. Shortly before each look of that reader comes
  * another one, whose lease lasts a little longer, but which is renewed sooner. */
-START_TEST(no_reader_goes_over_to_much_shorter_leases)
+T(no_reader_goes_over_to_much_shorter_leases)
 {
     static const unsigned at_ms[] = {6200, 9450, 11450, 12700}, ttl_ms[] = {15000, 11800, 9900, 8700};
     char line[80];
@@ -105,9 +103,8 @@ START_TEST(no_reader_goes_over_to_much_shorter_leases)
     masters_serve_until(40000);
     expect_none("s1 !EXPIRING");
 }
-END_TEST
 
-START_TEST(extend_without_a_quorum_changes_nothing)
+T(extend_without_a_quorum_changes_nothing)
 {
     two_joined("10s", "10s");
     ask(2, "EXTEND job token=T4 ttl=60s");
@@ -116,16 +113,14 @@ START_TEST(extend_without_a_quorum_changes_nothing)
     masters_serve_until(9000);
     expect_none("s2 !EXPIRING");
 }
-END_TEST
 
-START_TEST(resume_for_a_longer_ttl)
+T(resume_for_a_longer_ttl)
 {
     two_joined("10s", "10s");
     ask(5, "RESUME job token=T3 ttl=60s");
     masters_serve_until(9000);
     expect_none("s5 !EXPIRING");
 }
-END_TEST
 
 /* Nobody renewed the lease after both connections broke. */
 static void resume_at(int64_t ms)
@@ -139,24 +134,22 @@ static void resume_at(int64_t ms)
     EXPECT("s5 #5 +LOCKED job token=T5 *");
 }
 
-START_TEST(resume_in_the_middle)
+T(resume_in_the_middle)
 {
     resume_at(5000);
     masters_serve_until(20000);
     expect_none("s5 !EXPIRING");
 }
-END_TEST
 
 /* Less than a third of the TTL is left, and all masters answer. */
-START_TEST(resume_shortly_before_the_end)
+T(resume_shortly_before_the_end)
 {
     resume_at(8500);
     masters_serve_until(20000);
     expect_none("s5 !LOST");
 }
-END_TEST
 
-START_TEST(resume_begins_the_time_that_it_is_held)
+T(resume_begins_the_time_that_it_is_held)
 {
     struct lock_row row;
     struct cursor cursor = {0};
@@ -166,10 +159,9 @@ START_TEST(resume_begins_the_time_that_it_is_held)
     ck_assert_uint_eq(row.session, 5);
     ck_assert_int_eq(row.held_ms, 0);
 }
-END_TEST
 
 /* The reader has the name from now on, so the attempt must be undone, whatever the masters answer. */
-START_TEST(resume_ends_an_attempt_of_a_writer)
+T(resume_ends_an_attempt_of_a_writer)
 {
     two_joined("10s", "10s");
     drop(1);
@@ -181,10 +173,9 @@ START_TEST(resume_ends_an_attempt_of_a_writer)
     masters_serve();
     expect_none("s5 #5 +LOCKED");
 }
-END_TEST
 
 /* A step has random bytes for one token. The RESUME gives an older lease back, and the next reader is about to ask. */
-START_TEST(resume_draws_one_token)
+T(resume_draws_one_token)
 {
     two_joined("10s", "10s");
     at(1010);
@@ -202,20 +193,18 @@ START_TEST(resume_draws_one_token)
     masters_serve_until(1100);
     forget();
 }
-END_TEST
 
 /* Otherwise its next renewal would come too late for the longest TTL. */
-START_TEST(a_longer_ttl_is_asked_for_at_once)
+T(a_longer_ttl_is_asked_for_at_once)
 {
     two_joined("10s", "10s");
     ask(5, "RESUME job token=T3 ttl=60s");
     work();
     EXPECT_LAST("m0-2 EXTEND job T2 60000");
 }
-END_TEST
 
 /* By the token before, the client believes until 10897. */
-START_TEST(a_resume_that_max_shortens_keeps_the_lease)
+T(a_resume_that_max_shortens_keeps_the_lease)
 {
     two_joined("10s", "10s");
     drop(1);
@@ -228,11 +217,10 @@ START_TEST(a_resume_that_max_shortens_keeps_the_lease)
     masters_serve_until(12000);
     expect_none("m0-2 RELEASE");
 }
-END_TEST
 
 /* All masters are ahead by 8 s, which counts as a stall of this daemon. The readers have not heard of it yet, and the
  * clocks may have jumped after all. */
-START_TEST(a_stall_ends_readers_and_keeps_the_lease)
+T(a_stall_ends_readers_and_keeps_the_lease)
 {
     two_joined("10s", "10s");
     masters_serve_until(4100);
@@ -243,11 +231,10 @@ START_TEST(a_stall_ends_readers_and_keeps_the_lease)
     EXPECT("behind 7998 of 7998", "s1 !LOST job token=T3 reason=expired",
            "s2 !LOST job token=T4 reason=expired");
 }
-END_TEST
 
 /* After a small stall, the daemon's clock is ahead of now by as much. A broken reader may believe in the lease until its
  * deadline by the clock that stood still, 10897, and the drift of its TTL, and no longer. */
-START_TEST(after_a_stall_the_lease_is_given_back_all_the_same)
+T(after_a_stall_the_lease_is_given_back_all_the_same)
 {
     two_joined("10s", "10s");
     masters_serve_until(2000);
@@ -264,10 +251,9 @@ START_TEST(after_a_stall_the_lease_is_given_back_all_the_same)
     at(10999);
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* Each reader comes so late that the masters are asked for it. */
-START_TEST(readers_that_keep_coming_soon_share_one_lease)
+T(readers_that_keep_coming_soon_share_one_lease)
 {
     config.max_locks = 24;
     two_joined("10s", "10s");
@@ -283,10 +269,9 @@ START_TEST(readers_that_keep_coming_soon_share_one_lease)
     expect_none("m0-2 EXTEND job T5"); /* all went over to T2 */
     expect_none("m0-2 EXTEND job T7");
 }
-END_TEST
 
 /* A lease whose readers all broke is not renewed, so no reader goes over to it. */
-START_TEST(a_lease_without_sessions_is_no_home)
+T(a_lease_without_sessions_is_no_home)
 {
     two_joined("10s", "10s");
     drop(1);
@@ -300,11 +285,10 @@ START_TEST(a_lease_without_sessions_is_no_home)
     masters_serve_until(7000);
     EXPECT("m0-2 EXTEND job T5 10000", "s4 !RENEWED *", "m0-2 RELEASE job T7 WAKE", "s3 !RENEWED *");
 }
-END_TEST
 
 /* The lease T5 with a longer TTL is granted after T2 was renewed: until that is renewed again, a writer might have had
  * the name in between. */
-START_TEST(readers_go_over_to_a_longer_lease_after_a_renewal)
+T(readers_go_over_to_a_longer_lease_after_a_renewal)
 {
     two_joined("10s", "10s");
     masters_serve_until(4500);
@@ -314,7 +298,6 @@ START_TEST(readers_go_over_to_a_longer_lease_after_a_renewal)
     masters_serve_until(8000);
     EXPECT("m0-2 EXTEND job T2 10000", "s1 !RENEWED *", "s2 !RENEWED *", "m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* The last EXTEND of T2 since the last EXPECT. */
 static const char *last_extend(void)
@@ -326,7 +309,7 @@ static const char *last_extend(void)
     return last;
 }
 
-START_TEST(the_lease_becomes_shorter_with_its_readers)
+T(the_lease_becomes_shorter_with_its_readers)
 {
     two_joined("40s", "10s");
     masters_serve_until(60000);
@@ -337,9 +320,8 @@ START_TEST(the_lease_becomes_shorter_with_its_readers)
     ck_assert_str_eq(last_extend(), "10000");
     expect_none("s2 !EXPIRING");
 }
-END_TEST
 
-START_TEST(a_reader_with_a_long_ttl_keeps_it)
+T(a_reader_with_a_long_ttl_keeps_it)
 {
     two_joined("40s", "1s");
     for (unsigned i = 1; i <= 20; i++) {
@@ -348,11 +330,10 @@ START_TEST(a_reader_with_a_long_ttl_keeps_it)
         expect_none("s1 !EXPIRING");
     }
 }
-END_TEST
 
 /* T2 was asked about before T5 was granted, and the answers came together: so nobody knows that the masters had both
  * keys at one moment. */
-START_TEST(an_answer_shows_the_lease_as_it_was_when_it_was_asked)
+T(an_answer_shows_the_lease_as_it_was_when_it_was_asked)
 {
     two_joined("10s", "10s");
     masters_serve_until(3999);
@@ -368,10 +349,9 @@ START_TEST(an_answer_shows_the_lease_as_it_was_when_it_was_asked)
     masters_serve_until(9000);
     EXPECT_LAST("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* T2 was not renewed since T5 was granted, so the masters may have forgotten it before. */
-START_TEST(no_reader_goes_over_to_a_lease_before_its_renewal)
+T(no_reader_goes_over_to_a_lease_before_its_renewal)
 {
     two_joined("10s", "10s");
     masters_serve_until(2000);
@@ -384,10 +364,9 @@ START_TEST(no_reader_goes_over_to_a_lease_before_its_renewal)
     EXPECT("m0-2 EXTEND job T5 5000", "m0-2 EXTEND job T2 10000", "s3 !RENEWED *",
            "m0-2 RELEASE job T5 WAKE");
 }
-END_TEST
 
 /* T2 was renewed since T5 was granted, but the reader's EXTEND was answered after that. */
-START_TEST(no_reader_goes_over_to_a_lease_that_ends_sooner)
+T(no_reader_goes_over_to_a_lease_that_ends_sooner)
 {
     two_joined("10s", "10s");
     masters_serve_until(2000);
@@ -401,10 +380,9 @@ START_TEST(no_reader_goes_over_to_a_lease_that_ends_sooner)
     EXPECT("m0-2 EXTEND job T2 10000", "m0-2 EXTEND job T5 10000", "s1 !RENEWED *", "s2 !RENEWED *",
            "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
 }
-END_TEST
 
 /* T2 is gone. */
-START_TEST(readers_find_another_home)
+T(readers_find_another_home)
 {
     two_joined("10s", "10s");
     for (unsigned session = 3; session < 5; session++) {
@@ -419,10 +397,9 @@ START_TEST(readers_find_another_home)
     EXPECT("s2 !LOST *", "s1 !LOST *", "m0-2 EXTEND job T5 10000", "m0-2 EXTEND job T7 10000",
            "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
 }
-END_TEST
 
 /* The latest lease is given back, and then the home T2 is lost. */
-START_TEST(a_lease_that_is_left_becomes_the_home)
+T(a_lease_that_is_left_becomes_the_home)
 {
     two_joined("10s", "10s");
     for (unsigned session = 3; session < 5; session++) {
@@ -442,10 +419,9 @@ START_TEST(a_lease_that_is_left_becomes_the_home)
     EXPECT("s5 #8 +LOCKED *", "m0-2 EXTEND job T5 10000", "s3 !RENEWED *", "s5 !RENEWED *",
            "m0-2 RELEASE job T9 WAKE");
 }
-END_TEST
 
 /* The EXTENDs of two readers are under way at once, and the longer one is answered first. */
-START_TEST(a_shorter_extend_shortens_nothing)
+T(a_shorter_extend_shortens_nothing)
 {
     two_joined("10s", "10s");
     ask(1, "EXTEND job token=T3 ttl=60s");
@@ -456,9 +432,8 @@ START_TEST(a_shorter_extend_shortens_nothing)
     masters_serve_until(50000);
     expect_none("m0-2 EXTEND job T2 10000");
 }
-END_TEST
 
-START_TEST(a_lost_lease_answers_before_the_readers_looked)
+T(a_lost_lease_answers_before_the_readers_looked)
 {
     two_joined("10s", "10s");
     at(4000);
@@ -470,37 +445,4 @@ START_TEST(a_lost_lease_answers_before_the_readers_looked)
     EXPECT("s2 #6 -NOTHELD job : it was lost before this release*");
     work();
     EXPECT("s1 !LOST job token=T3 reason=gone");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_reader_that_comes_while_another_comes_along,
-                                  a_longer_ttl_causes_no_warnings,
-                                  no_reader_goes_over_to_much_shorter_leases,
-                                  extend_without_a_quorum_changes_nothing,
-                                  resume_for_a_longer_ttl,
-                                  resume_in_the_middle,
-                                  resume_shortly_before_the_end,
-                                  resume_begins_the_time_that_it_is_held,
-                                  resume_ends_an_attempt_of_a_writer,
-                                  resume_draws_one_token,
-                                  a_longer_ttl_is_asked_for_at_once,
-                                  a_resume_that_max_shortens_keeps_the_lease,
-                                  a_stall_ends_readers_and_keeps_the_lease,
-                                  after_a_stall_the_lease_is_given_back_all_the_same,
-                                  readers_that_keep_coming_soon_share_one_lease,
-                                  a_lease_without_sessions_is_no_home,
-                                  readers_go_over_to_a_longer_lease_after_a_renewal,
-                                  an_answer_shows_the_lease_as_it_was_when_it_was_asked,
-                                  the_lease_becomes_shorter_with_its_readers,
-                                  a_reader_with_a_long_ttl_keeps_it,
-                                  no_reader_goes_over_to_a_lease_before_its_renewal,
-                                  no_reader_goes_over_to_a_lease_that_ends_sooner,
-                                  readers_find_another_home,
-                                  a_lease_that_is_left_becomes_the_home,
-                                  a_shorter_extend_shortens_nothing,
-                                  a_lost_lease_answers_before_the_readers_looked,
-                                  NULL};
-    return trace_run("coordinator: join edges", tests);
 }

@@ -26,7 +26,7 @@ static void renew_at(int64_t ms)
 
 /* ---- renewals ---- */
 
-START_TEST(one_renewal_serves_all)
+T(one_renewal_serves_all)
 {
     two_joined();
     renew_at(4000);
@@ -39,9 +39,8 @@ START_TEST(one_renewal_serves_all)
         EXPECT("m0-2 EXTEND job T2 10000", "s* !RENEWED job *", "s* !RENEWED job *");
     }
 }
-END_TEST
 
-START_TEST(it_is_renewed_while_one_reader_is_left)
+T(it_is_renewed_while_one_reader_is_left)
 {
     two_joined();
     ask(1, "UNLOCK job");
@@ -56,9 +55,8 @@ START_TEST(it_is_renewed_while_one_reader_is_left)
     at(10999);
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(readers_are_warned_where_renewals_fail)
+T(readers_are_warned_where_renewals_fail)
 {
     two_joined();
     at(4000);
@@ -67,9 +65,8 @@ START_TEST(readers_are_warned_where_renewals_fail)
     at(7564);
     EXPECT_LAST("s1 !EXPIRING job token=T3 valid=3333");
 }
-END_TEST
 
-START_TEST(readers_are_told_that_the_common_lease_is_gone)
+T(readers_are_told_that_the_common_lease_is_gone)
 {
     two_joined();
     at(4000);
@@ -82,10 +79,9 @@ START_TEST(readers_are_told_that_the_common_lease_is_gone)
     EXPECT("s2 !LOST job token=T4 reason=gone", "s1 !LOST job token=T3 reason=gone");
     EXPECT_REST();
 }
-END_TEST
 
 /* A writer of another daemon may have had the name since: a reader that comes is no reason to go on. */
-START_TEST(readers_of_a_lost_lease_do_not_go_over)
+T(readers_of_a_lost_lease_do_not_go_over)
 {
     two_joined();
     at(4000);
@@ -96,9 +92,8 @@ START_TEST(readers_of_a_lost_lease_do_not_go_over)
     at(6999);
     EXPECT("s2 !LOST job token=T4 reason=gone", "s1 !LOST job token=T3 reason=gone");
 }
-END_TEST
 
-START_TEST(a_master_that_forgot_is_healed)
+T(a_master_that_forgot_is_healed)
 {
     two_joined();
     restart(2, 0);
@@ -111,11 +106,10 @@ START_TEST(a_master_that_forgot_is_healed)
     vote("1", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T2 10000", "m2 SHARE_AT job T2 1700000013897");
 }
-END_TEST
 
 /* ---- EXTEND and CHECK ---- */
 
-START_TEST(who_has_it_may_enter_it_again)
+T(who_has_it_may_enter_it_again)
 {
     two_joined();
     ask(1, "LOCK job mode=shared token=T3");
@@ -126,9 +120,8 @@ START_TEST(who_has_it_may_enter_it_again)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(extend_asks_by_the_common_token)
+T(extend_asks_by_the_common_token)
 {
     two_joined();
     at(2000);
@@ -143,10 +136,9 @@ START_TEST(extend_asks_by_the_common_token)
     at(3700); /* the other reader looks */
     EXPECT("s1 !RENEWED job token=T3 *");
 }
-END_TEST
 
 /* A shorter TTL of one reader is not that of the others. */
-START_TEST(extend_shortens_no_common_lease)
+T(extend_shortens_no_common_lease)
 {
     two_joined();
     ask(2, "EXTEND job token=T4 ttl=2s");
@@ -154,9 +146,8 @@ START_TEST(extend_shortens_no_common_lease)
     vote("0-2", "EXTEND 10000");
     EXPECT("s2 !RENEWED job token=T4 * until=10897", "s2 #5 +EXTENDED job * until=10897");
 }
-END_TEST
 
-START_TEST(extend_of_a_reader_that_leaves_meanwhile)
+T(extend_of_a_reader_that_leaves_meanwhile)
 {
     two_joined();
     ask(7, "EXTEND job token=T4");
@@ -170,9 +161,8 @@ START_TEST(extend_of_a_reader_that_leaves_meanwhile)
     EXPECT("m0-2 EXTEND job T2 10000", "m0-2 RELEASE job T2 WAKE", "s7 #7 -NOTHELD job",
            "s1 #8 +UNLOCKED job confirmed=2/3");
 }
-END_TEST
 
-START_TEST(extend_of_a_broken_reader_that_runs_out_meanwhile)
+T(extend_of_a_broken_reader_that_runs_out_meanwhile)
 {
     two_joined();
     drop(2);
@@ -186,9 +176,8 @@ START_TEST(extend_of_a_broken_reader_that_runs_out_meanwhile)
     vote("0-2", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T2 10000", "s7 #5 -NOTHELD job");
 }
-END_TEST
 
-START_TEST(extend_where_the_common_lease_is_gone)
+T(extend_where_the_common_lease_is_gone)
 {
     two_joined();
     ask(2, "EXTEND job token=T4");
@@ -197,9 +186,8 @@ START_TEST(extend_where_the_common_lease_is_gone)
     at(7563);
     EXPECT("s2 !LOST job token=T4 reason=gone", "s1 !LOST job token=T3 reason=gone");
 }
-END_TEST
 
-START_TEST(a_broken_readers_token_extends_it)
+T(a_broken_readers_token_extends_it)
 {
     two_joined();
     drop(2);
@@ -212,11 +200,10 @@ START_TEST(a_broken_readers_token_extends_it)
     ask(7, "CHECK job token=T4");
     EXPECT("s7 #6 +HELD job valid=9897 until=11897");
 }
-END_TEST
 
 /* ---- RESUME ---- */
 
-START_TEST(resume_moves_it_to_another_session)
+T(resume_moves_it_to_another_session)
 {
     two_joined();
     ask(5, "RESUME job token=T3");
@@ -236,9 +223,8 @@ START_TEST(resume_moves_it_to_another_session)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(resume_after_the_connection_broke)
+T(resume_after_the_connection_broke)
 {
     two_joined();
     drop(1);
@@ -252,9 +238,8 @@ START_TEST(resume_after_the_connection_broke)
     ask(5, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(resume_undelivered_sets_the_old_token_back)
+T(resume_undelivered_sets_the_old_token_back)
 {
     two_joined();
     uint64_t request = ask(5, "RESUME job token=T3");
@@ -273,9 +258,8 @@ START_TEST(resume_undelivered_sets_the_old_token_back)
     ask(6, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(resume_ends_an_extend_of_the_old_token)
+T(resume_ends_an_extend_of_the_old_token)
 {
     two_joined();
     ask(7, "EXTEND job token=T3");
@@ -284,9 +268,8 @@ START_TEST(resume_ends_an_extend_of_the_old_token)
     vote("0-2", "EXTEND 10000");
     EXPECT("s7 #5 -NOTHELD job"); /* the new holder's deadline does not change */
 }
-END_TEST
 
-START_TEST(resume_of_a_lost_lease)
+T(resume_of_a_lost_lease)
 {
     two_joined();
     at(4000);
@@ -294,7 +277,6 @@ START_TEST(resume_of_a_lost_lease)
     ask(5, "RESUME job token=T3");
     EXPECT("m0-2 EXTEND job T2 10000", "s5 #5 -NOTHELD job");
 }
-END_TEST
 
 /* ---- several common leases ---- */
 
@@ -308,7 +290,7 @@ static void second_lease(void)
     EXPECT("m0-2 SHARE job T5 *", "m0-2 ZADD *", "s3 #5 +LOCKED job token=T6 *");
 }
 
-START_TEST(readers_go_over_to_the_first)
+T(readers_go_over_to_the_first)
 {
     second_lease();
     renew_at(4000); /* Q masters had the first one's key after the second one was granted */
@@ -323,10 +305,9 @@ START_TEST(readers_go_over_to_the_first)
     ask(3, "UNLOCK job");
     EXPECT_LAST("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
 /* Otherwise the older one's key may have been deleted, and a writer may have had the name, before that. */
-START_TEST(no_reader_goes_over_before_the_masters_had_its_key_again)
+T(no_reader_goes_over_before_the_masters_had_its_key_again)
 {
     second_lease();
     at(3999);
@@ -337,9 +318,8 @@ START_TEST(no_reader_goes_over_before_the_masters_had_its_key_again)
     work();
     EXPECT("s1 #6 -NOTHELD job", "s2 !LOST job token=T4 reason=gone", "s1 !LOST job token=T3 reason=gone");
 }
-END_TEST
 
-START_TEST(a_broken_reader_stays_where_it_was)
+T(a_broken_reader_stays_where_it_was)
 {
     second_lease();
     drop(3);
@@ -348,32 +328,4 @@ START_TEST(a_broken_reader_stays_where_it_was)
     renew_at(4000);
     at(6999);
     EXPECT("m0-2 EXTEND job T2 10000", "s2 !RENEWED *", "s1 !RENEWED *"); /* T5 is not given back */
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {one_renewal_serves_all,
-                                  it_is_renewed_while_one_reader_is_left,
-                                  readers_are_warned_where_renewals_fail,
-                                  readers_are_told_that_the_common_lease_is_gone,
-                                  readers_of_a_lost_lease_do_not_go_over,
-                                  a_master_that_forgot_is_healed,
-                                  who_has_it_may_enter_it_again,
-                                  extend_asks_by_the_common_token,
-                                  extend_shortens_no_common_lease,
-                                  extend_of_a_reader_that_leaves_meanwhile,
-                                  extend_of_a_broken_reader_that_runs_out_meanwhile,
-                                  extend_where_the_common_lease_is_gone,
-                                  a_broken_readers_token_extends_it,
-                                  resume_moves_it_to_another_session,
-                                  resume_after_the_connection_broke,
-                                  resume_undelivered_sets_the_old_token_back,
-                                  resume_ends_an_extend_of_the_old_token,
-                                  resume_of_a_lost_lease,
-                                  readers_go_over_to_the_first,
-                                  no_reader_goes_over_before_the_masters_had_its_key_again,
-                                  a_broken_reader_stays_where_it_was,
-                                  NULL};
-    return trace_run("coordinator: joined", tests);
 }

@@ -3,7 +3,7 @@
 
 /* ---- renewal ---- */
 
-START_TEST(renewed_at_a_third_of_its_ttl)
+T(renewed_at_a_third_of_its_ttl)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -24,9 +24,8 @@ START_TEST(renewed_at_a_third_of_its_ttl)
     at(4002 + 3666);
     EXPECT("m0-4 EXTEND job T1 10000");
 }
-END_TEST
 
-START_TEST(renewal_fails_until_it_is_lost)
+T(renewal_fails_until_it_is_lost)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -51,10 +50,9 @@ START_TEST(renewal_fails_until_it_is_lost)
     ask(2, "LOCK job"); /* ... when another client asks */
     EXPECT("m0,2 SET job T2 10000", "m0,2 ZADD job *");
 }
-END_TEST
 
 /* A renewal that finds max_renewals under way is tried again after a random pause. */
-START_TEST(renewals_wait_for_each_other)
+T(renewals_wait_for_each_other)
 {
     config.max_renewals = 1;
     start(3);
@@ -77,9 +75,8 @@ START_TEST(renewals_wait_for_each_other)
     at(now + 3000);
     EXPECT("m0-2 EXTEND c T3 10000");
 }
-END_TEST
 
-START_TEST(a_renewal_that_hurries_waits_less)
+T(a_renewal_that_hurries_waits_less)
 {
     config.max_renewals = 1;
     start(3);
@@ -95,9 +92,8 @@ START_TEST(a_renewal_that_hurries_waits_less)
     at(now + 353);
     EXPECT("m0-2 EXTEND b T2 10000");
 }
-END_TEST
 
-START_TEST(a_last_chance_does_not_wait)
+T(a_last_chance_does_not_wait)
 {
     config.max_renewals = 1;
     start(3);
@@ -109,10 +105,9 @@ START_TEST(a_last_chance_does_not_wait)
     EXPECT("s1 !EXPIRING c token=T3 *", "m0-2 EXTEND c T3 10000", "s1 !EXPIRING a token=T1 *",
            "m0-2 EXTEND a T1 10000", "s1 !EXPIRING b token=T2 *", "m0-2 EXTEND b T2 10000");
 }
-END_TEST
 
 /* Otherwise the first failure would be the last chance where retry_max is not far below the TTL. */
-START_TEST(the_pause_is_a_tenth_of_what_is_left_at_most)
+T(the_pause_is_a_tenth_of_what_is_left_at_most)
 {
     config.retry_max_ms = 9000;
     start(3);
@@ -129,9 +124,8 @@ START_TEST(the_pause_is_a_tenth_of_what_is_left_at_most)
     vote("0-2", "EXTEND 10000");
     EXPECT("s1 !RENEWED *");
 }
-END_TEST
 
-START_TEST(a_crowd_waits_also_where_retry_max_is_long)
+T(a_crowd_waits_also_where_retry_max_is_long)
 {
     config.max_renewals = 1;
     config.retry_max_ms = 9000;
@@ -144,9 +138,8 @@ START_TEST(a_crowd_waits_also_where_retry_max_is_long)
     at(4000 + 689);
     EXPECT("s1 !RENEWED a *", "m0-2 EXTEND b T2 10000");
 }
-END_TEST
 
-START_TEST(renewal_comes_back)
+T(renewal_comes_back)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -175,9 +168,8 @@ START_TEST(renewal_comes_back)
     at(14144); /* !EXPIRING is said again when renewals fail again */
     EXPECT("s1 !EXPIRING job token=T1 valid=3333");
 }
-END_TEST
 
-START_TEST(gone_before_its_deadline)
+T(gone_before_its_deadline)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -193,9 +185,8 @@ START_TEST(gone_before_its_deadline)
     vote("4", "EXTEND 10000, SET NO, ZADD YES");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(masters_in_quarantine_do_not_count)
+T(masters_in_quarantine_do_not_count)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -214,10 +205,9 @@ START_TEST(masters_in_quarantine_do_not_count)
     vote("1", "EXTEND 10000");
     EXPECT("s1 !RENEWED *");
 }
-END_TEST
 
 /* The daemon slept: the events that it reads first do not revive a lock that is over. */
-START_TEST(renewal_that_is_answered_after_the_deadline)
+T(renewal_that_is_answered_after_the_deadline)
 {
     config.node_timeout_ms = 10000;
     start(3);
@@ -229,10 +219,9 @@ START_TEST(renewal_that_is_answered_after_the_deadline)
     work();
     EXPECT("s1 !LOST job token=T1 reason=expired");
 }
-END_TEST
 
 /* The masters keep the key to the end of its TTL; the holder was promised no more than max=. */
-START_TEST(asked_past_its_deadline_before_its_loss_was_told)
+T(asked_past_its_deadline_before_its_loss_was_told)
 {
     start(3);
     grant(1, "LOCK job ttl=10s max=12s");
@@ -246,11 +235,10 @@ START_TEST(asked_past_its_deadline_before_its_loss_was_told)
     work();
     EXPECT("s1 !LOST job token=T1 reason=max");
 }
-END_TEST
 
 /* ---- EXTEND and CHECK ---- */
 
-START_TEST(extend_on_a_minority_fails_and_the_lock_stays)
+T(extend_on_a_minority_fails_and_the_lock_stays)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -264,9 +252,8 @@ START_TEST(extend_on_a_minority_fails_and_the_lock_stays)
     ask(2, "CHECK job token=T1"); /* bound here: no master is asked */
     EXPECT("s2 #3 +HELD job valid=8847 until=10897");
 }
-END_TEST
 
-START_TEST(extend_sets_the_ttl_of_renewals)
+T(extend_sets_the_ttl_of_renewals)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -281,9 +268,8 @@ START_TEST(extend_sets_the_ttl_of_renewals)
     ask(1, "EXTEND job token=T1 ttl=99ms");
     EXPECT("s1 #3 -BADARG job : ttl is at most 1m *", "s1 #4 -BADARG job : ttl is at least 100ms *");
 }
-END_TEST
 
-START_TEST(extend_only_lengthens)
+T(extend_only_lengthens)
 {
     start(3);
     grant(1, "LOCK job ttl=20s hold=lease");
@@ -298,10 +284,9 @@ START_TEST(extend_only_lengthens)
     vote("1", "CHECK 18900");
     EXPECT("s2 #3 +HELD job valid=18312 until=20312"); /* the Q-th largest, less drift */
 }
-END_TEST
 
 /* Masters that the EXTEND did not reach hold the key no longer than before; the others do. */
-START_TEST(extend_takes_back_nothing_that_was_told)
+T(extend_takes_back_nothing_that_was_told)
 {
     start(3);
     grant(1, "LOCK job ttl=5s hold=lease");
@@ -319,11 +304,10 @@ START_TEST(extend_takes_back_nothing_that_was_told)
     ask(1, "UNLOCK job");
     EXPECT("s1 #4 -NOTHELD job : *");
 }
-END_TEST
 
 /* A key may be longer because an operator changed it, or a master may lie: no daemon sends more than max_ttl.
  * 59397 is what is left of max_ttl after the drift and 1 ms for rounding. */
-START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
+T(a_month_from_a_master_is_cut_to_max_ttl)
 {
     start(3);
     ask(1, "CHECK job token=X");
@@ -339,9 +323,8 @@ START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
     vote("0-2", "EXTEND 2592000000");
     EXPECT("m0-2 EXTEND held T1 10000", "s1 !RENEWED held token=T1 valid=59397 until=63397");
 }
-END_TEST
 
-START_TEST(extend_of_a_lease_that_runs_out_meanwhile)
+T(extend_of_a_lease_that_runs_out_meanwhile)
 {
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
@@ -351,9 +334,8 @@ START_TEST(extend_of_a_lease_that_runs_out_meanwhile)
     vote("0-1", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 +EXTENDED job valid=9887 until=20787");
 }
-END_TEST
 
-START_TEST(extend_of_a_token_unknown_here_checks_first)
+T(extend_of_a_token_unknown_here_checks_first)
 {
     start(5);
     ask(1, "EXTEND job token=X ttl=5s");
@@ -371,9 +353,8 @@ START_TEST(extend_of_a_token_unknown_here_checks_first)
     vote("2", "EXTEND 5000");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(extend_and_check_of_a_token_that_nobody_holds)
+T(extend_and_check_of_a_token_that_nobody_holds)
 {
     start(3);
     ask(1, "EXTEND job token=X");
@@ -389,11 +370,10 @@ START_TEST(extend_and_check_of_a_token_that_nobody_holds)
     ask(1, "EXTEND job token=X");
     EXPECT("s1 #3 -NOQUORUM job votes=1/3 nodes=!!+ *", "s1 #4 -NOQUORUM job votes=1/3 nodes=!!+ *");
 }
-END_TEST
 
 /* ---- scripts that were not run ---- */
 
-START_TEST(not_run_is_repeated_while_it_is_wanted)
+T(not_run_is_repeated_while_it_is_wanted)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -415,32 +395,4 @@ START_TEST(not_run_is_repeated_while_it_is_wanted)
     EXPECT("m0-2 CHECK job X", "s1 #3 -NOTHELD job");
     vote("2", "RELEASE YES, CHECK NOT_RUN"); /* answered without it */
     EXPECT_NOTHING();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {renewed_at_a_third_of_its_ttl,
-                                  renewal_fails_until_it_is_lost,
-                                  renewals_wait_for_each_other,
-                                  a_renewal_that_hurries_waits_less,
-                                  a_last_chance_does_not_wait,
-                                  the_pause_is_a_tenth_of_what_is_left_at_most,
-                                  a_crowd_waits_also_where_retry_max_is_long,
-                                  renewal_comes_back,
-                                  gone_before_its_deadline,
-                                  masters_in_quarantine_do_not_count,
-                                  renewal_that_is_answered_after_the_deadline,
-                                  asked_past_its_deadline_before_its_loss_was_told,
-                                  extend_on_a_minority_fails_and_the_lock_stays,
-                                  extend_sets_the_ttl_of_renewals,
-                                  extend_only_lengthens,
-                                  extend_takes_back_nothing_that_was_told,
-                                  a_month_from_a_master_is_cut_to_max_ttl,
-                                  extend_of_a_lease_that_runs_out_meanwhile,
-                                  extend_of_a_token_unknown_here_checks_first,
-                                  extend_and_check_of_a_token_that_nobody_holds,
-                                  not_run_is_repeated_while_it_is_wanted,
-                                  NULL};
-    return trace_run("coordinator: lease", tests);
 }

@@ -20,7 +20,7 @@ static void count_extends(unsigned *count)
 
 /* ---- when the lease is asked ---- */
 
-START_TEST(letters_of_many_masters_are_looked_into_at_once)
+T(letters_of_many_masters_are_looked_into_at_once)
 {
     held(3, "LOCK job");
     hears("0-1", "letter job");
@@ -29,9 +29,8 @@ START_TEST(letters_of_many_masters_are_looked_into_at_once)
     vote("0-1", "EXTEND NO");
     EXPECT("s1 !LOST job token=T1 reason=gone", "m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(letters_of_few_are_after_20_ms)
+T(letters_of_few_are_after_20_ms)
 {
     held(5, "LOCK job");
     hears("0,3", "letter job");
@@ -54,9 +53,8 @@ START_TEST(letters_of_few_are_after_20_ms)
     vote("0-1,3", "EXTEND NO");
     EXPECT("s1 !LOST job token=T1 reason=gone", "m0-4 SET job *", "m0-4 ZADD *");
 }
-END_TEST
 
-START_TEST(a_letter_proves_nothing)
+T(a_letter_proves_nothing)
 {
     held(3, "LOCK job");
     hears("0-2", "letter job");
@@ -66,10 +64,9 @@ START_TEST(a_letter_proves_nothing)
     at(3900); /* the next renewal is as far away as ever */
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* Whoever may PUBLISH can write letters without end. */
-START_TEST(forged_letters_cost_a_renewal_a_second)
+T(forged_letters_cost_a_renewal_a_second)
 {
     unsigned asked = 0, sent;
     held(3, "LOCK job");
@@ -86,9 +83,8 @@ START_TEST(forged_letters_cost_a_renewal_a_second)
     ck_assert_uint_ge(asked, 5);
     ck_assert_uint_le(asked, 6);
 }
-END_TEST
 
-START_TEST(and_no_more_than_a_quarter_of_all_renewals_at_once)
+T(and_no_more_than_a_quarter_of_all_renewals_at_once)
 {
     char line[32];
     config.max_renewals = 8;
@@ -114,10 +110,9 @@ START_TEST(and_no_more_than_a_quarter_of_all_renewals_at_once)
     vote("0-2", "EXTEND 10000, EXTEND 10000");
     EXPECT("s* !RENEWED *", "s* !RENEWED *");
 }
-END_TEST
 
 /* Letters about all locks may come at once, and each look takes time from the renewals that are due. */
-START_TEST(letters_that_must_wait_look_ever_more_rarely)
+T(letters_that_must_wait_look_ever_more_rarely)
 {
     unsigned looks = 0;
     config.max_renewals = 4;
@@ -134,9 +129,8 @@ START_TEST(letters_that_must_wait_look_ever_more_rarely)
     ck_assert_uint_lt(looks, 60); /* the probes' time-outs among them */
     forget();
 }
-END_TEST
 
-START_TEST(nothing_is_asked_where_nothing_is_held)
+T(nothing_is_asked_where_nothing_is_held)
 {
     start(3);
     hears("0-2", "letter job");
@@ -147,10 +141,9 @@ START_TEST(nothing_is_asked_where_nothing_is_held)
     at(2000);
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* A lock that was ended elsewhere again and again is not waited for a second each time. */
-START_TEST(letters_about_the_lock_before_do_not_count)
+T(letters_about_the_lock_before_do_not_count)
 {
     held(3, "LOCK job");
     hears("0-1", "letter job");
@@ -163,12 +156,11 @@ START_TEST(letters_about_the_lock_before_do_not_count)
     work();
     EXPECT("m0-2 EXTEND job T2 10000");
 }
-END_TEST
 
 /* ---- letters that come before the grant ---- */
 
 /* BREAK elsewhere may find the key before this daemon has all its answers. */
-START_TEST(a_letter_that_comes_before_the_grant_is_looked_into)
+T(a_letter_that_comes_before_the_grant_is_looked_into)
 {
     start(3);
     ask(1, "LOCK job");
@@ -185,9 +177,8 @@ START_TEST(a_letter_that_comes_before_the_grant_is_looked_into)
     vote("0-1", "EXTEND NO");
     EXPECT("s1 !LOST job token=T1 reason=gone", "m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(nor_is_such_a_lock_handed_on)
+T(nor_is_such_a_lock_handed_on)
 {
     start(3);
     grant(1, "LOCK job");
@@ -201,9 +192,8 @@ START_TEST(nor_is_such_a_lock_handed_on)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(letters_from_before_the_attempt_mean_nothing)
+T(letters_from_before_the_attempt_mean_nothing)
 {
     held(3, "LOCK job");
     hears("0-1", "letter job");
@@ -215,9 +205,8 @@ START_TEST(letters_from_before_the_attempt_mean_nothing)
     at(1200);
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_letter_before_the_grant_of_a_list)
+T(a_letter_before_the_grant_of_a_list)
 {
     start(3);
     ask(1, "LOCK b,a");
@@ -229,9 +218,8 @@ START_TEST(a_letter_before_the_grant_of_a_list)
     at(1020);
     EXPECT("m0-2 EXTEND a,b T1 10000");
 }
-END_TEST
 
-START_TEST(a_letter_before_the_grant_of_a_slot)
+T(a_letter_before_the_grant_of_a_slot)
 {
     start(3);
     ask(1, "LOCK job slots=1");
@@ -243,9 +231,8 @@ START_TEST(a_letter_before_the_grant_of_a_slot)
     at(1020);
     EXPECT("m0-2 EXTEND job,0 T1 10000");
 }
-END_TEST
 
-START_TEST(a_letter_before_the_grant_of_readers)
+T(a_letter_before_the_grant_of_readers)
 {
     config.join_from = 0;
     start(3);
@@ -262,9 +249,8 @@ START_TEST(a_letter_before_the_grant_of_readers)
     at(1040);
     EXPECT("m0-2 EXTEND job * 10000");
 }
-END_TEST
 
-START_TEST(a_letter_before_a_resume_is_granted)
+T(a_letter_before_a_resume_is_granted)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -278,7 +264,6 @@ START_TEST(a_letter_before_a_resume_is_granted)
     at(1040);
     EXPECT("m0-2 EXTEND job T1 10000");
 }
-END_TEST
 
 /* ---- what is told from memory meanwhile ---- */
 
@@ -297,7 +282,7 @@ static void handed_on(void)
     EXPECT("s2 #6 +UNLOCKED job confirmed=0/3 handed=1", "s3 #3 +LOCKED job token=T4 *");
 }
 
-START_TEST(it_is_not_handed_on_any_more)
+T(it_is_not_handed_on_any_more)
 {
     handed_on();
     hears("1", "letter job");
@@ -306,9 +291,8 @@ START_TEST(it_is_not_handed_on_any_more)
     ask(3, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2|T4", "m0-2 SET job *", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_crowd_takes_no_more_readers)
+T(a_crowd_takes_no_more_readers)
 {
     config.join_from = 1;
     start(3);
@@ -333,10 +317,9 @@ START_TEST(a_crowd_takes_no_more_readers)
     ask(5, "RESUME job token=T4");
     EXPECT("s3 !LOST job token=T4 reason=moved", "s5 #6 +LOCKED job token=T7 *");
 }
-END_TEST
 
 /* The question follows the letters in the same millisecond: its answer ends the doubt. */
-START_TEST(the_answer_to_letters_of_many_ends_the_doubt)
+T(the_answer_to_letters_of_many_ends_the_doubt)
 {
     config.join_from = 1;
     start(3);
@@ -359,12 +342,11 @@ START_TEST(the_answer_to_letters_of_many_ends_the_doubt)
     ask(5, "RESUME job token=T4");
     EXPECT("s3 !LOST job token=T4 reason=moved", "s5 #* +LOCKED job token=T* *");
 }
-END_TEST
 
 /* ---- other locks than of one name ---- */
 
 /* The letters that came behind those of a quorum wait until the second is over. */
-START_TEST(a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once)
+T(a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once)
 {
     start(3);
     ask(1, "LOCK job mode=shared hold=lease");
@@ -380,10 +362,9 @@ START_TEST(a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once)
     work();
     EXPECT("m0-2 EXTEND job T2 10000");
 }
-END_TEST
 
 /* Within the second of letters about the crowd before. */
-START_TEST(a_crowd_that_is_broken_as_soon_as_it_is_there)
+T(a_crowd_that_is_broken_as_soon_as_it_is_there)
 {
     config.join_from = 1;
     start(3);
@@ -405,9 +386,8 @@ START_TEST(a_crowd_that_is_broken_as_soon_as_it_is_there)
     ask(5, "LOCK job mode=shared");
     EXPECT("m0-2 SHARE job T* 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(readers_are_asked_each)
+T(readers_are_asked_each)
 {
     start(3);
     for (unsigned i = 1; i <= 3; i++) {
@@ -422,9 +402,8 @@ START_TEST(readers_are_asked_each)
     vote("0-1", "EXTEND 10000, EXTEND NO, EXTEND 10000");
     EXPECT("s3 !RENEWED *", "s2 !LOST job token=T2 reason=gone", "s1 !RENEWED *");
 }
-END_TEST
 
-START_TEST(one_name_stands_for_a_list)
+T(one_name_stands_for_a_list)
 {
     start(3);
     grant(1, "LOCK b,a");
@@ -436,9 +415,8 @@ START_TEST(one_name_stands_for_a_list)
     work();
     EXPECT("s1 !LOST b,a token=T1 reason=gone", "m0-2 SET b T2 10000", "m0-2 ZADD b *");
 }
-END_TEST
 
-START_TEST(a_slot_is_asked_alone)
+T(a_slot_is_asked_alone)
 {
     start(3);
     for (uint64_t session = 1; session <= 3; session++)
@@ -451,11 +429,10 @@ START_TEST(a_slot_is_asked_alone)
     work();
     EXPECT("s2 !LOST job token=T2 reason=gone slot=1", "m0-2 SET job,* T4 10000", "m0-2 ZADD *");
 }
-END_TEST
 
 /* ---- letters to others ---- */
 
-START_TEST(a_resume_writes_to_the_daemon_that_had_the_lock)
+T(a_resume_writes_to_the_daemon_that_had_the_lock)
 {
     show_letters = true;
     start(3);
@@ -472,9 +449,8 @@ START_TEST(a_resume_writes_to_the_daemon_that_had_the_lock)
     EXPECT("m0-2 MOVE *", "m0-2 EXTEND *", "m0-2 ZADD *", "s1 !LOST job token=T1 reason=moved",
            "s2 #2 +LOCKED *");
 }
-END_TEST
 
-START_TEST(a_resume_that_fails_writes_nothing)
+T(a_resume_that_fails_writes_nothing)
 {
     show_letters = true;
     start(3);
@@ -483,9 +459,8 @@ START_TEST(a_resume_that_fails_writes_nothing)
     vote("1-2", "MOVE NO");
     EXPECT("m0-2 MOVE job X T1", "m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM *");
 }
-END_TEST
 
-START_TEST(unless_the_lock_was_given_back_meanwhile)
+T(unless_the_lock_was_given_back_meanwhile)
 {
     show_letters = true;
     start(3);
@@ -498,9 +473,8 @@ START_TEST(unless_the_lock_was_given_back_meanwhile)
     vote("0", "RELEASE NO, RELEASE YES");
     forget();
 }
-END_TEST
 
-START_TEST(a_list_is_told_by_its_first_name)
+T(a_list_is_told_by_its_first_name)
 {
     show_letters = true;
     start(3);
@@ -516,38 +490,4 @@ START_TEST(a_list_is_told_by_its_first_name)
     forget();
     ask(2, "UNLOCK b,a token=Y");
     EXPECT("m0-2 RELEASE a,b T2 LETTER");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {letters_of_many_masters_are_looked_into_at_once,
-                                  letters_of_few_are_after_20_ms,
-                                  a_letter_proves_nothing,
-                                  forged_letters_cost_a_renewal_a_second,
-                                  and_no_more_than_a_quarter_of_all_renewals_at_once,
-                                  nothing_is_asked_where_nothing_is_held,
-                                  letters_about_the_lock_before_do_not_count,
-                                  letters_that_must_wait_look_ever_more_rarely,
-                                  a_letter_that_comes_before_the_grant_is_looked_into,
-                                  nor_is_such_a_lock_handed_on,
-                                  letters_from_before_the_attempt_mean_nothing,
-                                  a_letter_before_the_grant_of_a_list,
-                                  a_letter_before_the_grant_of_a_slot,
-                                  a_letter_before_the_grant_of_readers,
-                                  a_letter_before_a_resume_is_granted,
-                                  it_is_not_handed_on_any_more,
-                                  a_crowd_takes_no_more_readers,
-                                  the_answer_to_letters_of_many_ends_the_doubt,
-                                  a_crowd_that_is_broken_as_soon_as_it_is_there,
-                                  a_reader_that_is_ended_within_the_second_of_another_is_asked_at_once,
-                                  readers_are_asked_each,
-                                  one_name_stands_for_a_list,
-                                  a_slot_is_asked_alone,
-                                  a_resume_writes_to_the_daemon_that_had_the_lock,
-                                  a_resume_that_fails_writes_nothing,
-                                  unless_the_lock_was_given_back_meanwhile,
-                                  a_list_is_told_by_its_first_name,
-                                  NULL};
-    return trace_run("coordinator: letter", tests);
 }

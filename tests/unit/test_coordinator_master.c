@@ -5,7 +5,7 @@
 
 /* ---- handshake ---- */
 
-START_TEST(handshake_before_anything_else)
+T(handshake_before_anything_else)
 {
     start_alone(1);
     ck_assert_uint_eq(coordinator_settled(core), 0);
@@ -23,9 +23,8 @@ START_TEST(handshake_before_anything_else)
     ask(1, "LOCK job");
     EXPECT("m0 SET job T1 10000", "m0 ZADD job *");
 }
-END_TEST
 
-START_TEST(handshake_that_takes_too_long)
+T(handshake_that_takes_too_long)
 {
     start_alone(2);
     lose(1); /* could not be reached */
@@ -43,9 +42,8 @@ START_TEST(handshake_that_takes_too_long)
     EXPECT("m0 CLIENT_ID", "m0 INFO"); /* the connection carried nothing: there is nothing to kill */
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
-START_TEST(handshake_that_is_not_allowed)
+T(handshake_that_is_not_allowed)
 {
     start_alone(3);
     dial(0);
@@ -66,9 +64,8 @@ START_TEST(handshake_that_is_not_allowed)
     EXPECT_MASTER(1, "up");
     EXPECT_MASTER(2, "up");
 }
-END_TEST
 
-START_TEST(commands_that_are_not_allowed)
+T(commands_that_are_not_allowed)
 {
     start(3);
     ask(1, "LOCK job");
@@ -98,9 +95,8 @@ START_TEST(commands_that_are_not_allowed)
     vote("0", "INFO OK");
     forget();
 }
-END_TEST
 
-START_TEST(refused_and_asked_again_each_second)
+T(refused_and_asked_again_each_second)
 {
     start_alone(6);
     info[0].replica = true;
@@ -133,11 +129,10 @@ START_TEST(refused_and_asked_again_each_second)
     at(4000); /* no answer to that within a second */
     EXPECT_LAST("close m* handshake");
 }
-END_TEST
 
 /* ---- quarantine ---- */
 
-START_TEST(quarantine_by_uptime)
+T(quarantine_by_uptime)
 {
     static const struct {
         int64_t uptime_s;
@@ -164,9 +159,8 @@ START_TEST(quarantine_by_uptime)
     EXPECT_MASTER(0, "up");
     ck_assert_uint_eq(coordinator_voters(core), 4);
 }
-END_TEST
 
-START_TEST(quarantine_by_another_run_id)
+T(quarantine_by_another_run_id)
 {
     start(3);
     restart(2, 1000000); /* another server, however long it runs */
@@ -187,9 +181,8 @@ START_TEST(quarantine_by_another_run_id)
     ask(1, "UNLOCK job"); /* heals and releases go to a master in quarantine */
     EXPECT("m2 HEAL job T1 1700000039897", "s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
 }
-END_TEST
 
-START_TEST(quarantine_after_having_been_a_replica)
+T(quarantine_after_having_been_a_replica)
 {
     start(3);
     lose(1);
@@ -208,9 +201,8 @@ START_TEST(quarantine_after_having_been_a_replica)
     EXPECT_MASTER(1, "quarantine demoted left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(quarantine_after_readonly)
+T(quarantine_after_readonly)
 {
     start(3);
     ask(1, "LOCK job ttl=20s");
@@ -240,9 +232,8 @@ START_TEST(quarantine_after_readonly)
     EXPECT("m1 INFO", "m1 RELEASE job T1");
     EXPECT_MASTER(1, "quarantine demoted left=60602");
 }
-END_TEST
 
-START_TEST(restart_guard_off)
+T(restart_guard_off)
 {
     config.restart_guard = false;
     start(3);
@@ -252,11 +243,10 @@ START_TEST(restart_guard_off)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
 /* ---- the old connection ---- */
 
-START_TEST(kill_is_repeated_until_acknowledged)
+T(kill_is_repeated_until_acknowledged)
 {
     start(3);
     lose(0);
@@ -282,9 +272,8 @@ START_TEST(kill_is_repeated_until_acknowledged)
     shake(0);
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 104");
 }
-END_TEST
 
-START_TEST(undo_list_goes_before_lock_commands)
+T(undo_list_goes_before_lock_commands)
 {
     start(3);
     config.max_locks = 16;
@@ -316,9 +305,8 @@ START_TEST(undo_list_goes_before_lock_commands)
     vote("0", "RELEASE YES");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
-START_TEST(votes_of_an_old_connection_are_none)
+T(votes_of_an_old_connection_are_none)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -344,11 +332,10 @@ START_TEST(votes_of_an_old_connection_are_none)
     vote("2", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED *");
 }
-END_TEST
 
 /* ---- silence ---- */
 
-START_TEST(slow_and_up_again)
+T(slow_and_up_again)
 {
     start(3);
     grant(1, "LOCK held");
@@ -369,9 +356,8 @@ START_TEST(slow_and_up_again)
     EXPECT_MASTER(2, "up");
     vote("2", "RELEASE YES");
 }
-END_TEST
 
-START_TEST(silent_and_closed)
+T(silent_and_closed)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -385,9 +371,8 @@ START_TEST(silent_and_closed)
     at(3999);
     EXPECT_NOTHING(); /* a master that owes nothing may be silent */
 }
-END_TEST
 
-START_TEST(each_answer_gives_a_slow_master_time)
+T(each_answer_gives_a_slow_master_time)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -400,9 +385,8 @@ START_TEST(each_answer_gives_a_slow_master_time)
     at(3000);
     EXPECT("close m2 silent");
 }
-END_TEST
 
-START_TEST(backlog_closes)
+T(backlog_closes)
 {
     start(3);
     ask(1, "LOCK job");
@@ -417,9 +401,8 @@ START_TEST(backlog_closes)
     shake(2);
     EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301");
 }
-END_TEST
 
-START_TEST(a_policy_that_is_set_in_service)
+T(a_policy_that_is_set_in_service)
 {
     struct master_row row;
     start(3);
@@ -439,29 +422,4 @@ START_TEST(a_policy_that_is_set_in_service)
         ck_assert(row.evicts == (i == 1));
         EXPECT_MASTER(i, "up");
     }
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {handshake_before_anything_else,
-                                  handshake_that_takes_too_long,
-                                  handshake_that_is_not_allowed,
-                                  commands_that_are_not_allowed,
-                                  refused_and_asked_again_each_second,
-                                  quarantine_by_uptime,
-                                  quarantine_by_another_run_id,
-                                  quarantine_after_having_been_a_replica,
-                                  quarantine_after_readonly,
-                                  restart_guard_off,
-                                  kill_is_repeated_until_acknowledged,
-                                  undo_list_goes_before_lock_commands,
-                                  votes_of_an_old_connection_are_none,
-                                  slow_and_up_again,
-                                  silent_and_closed,
-                                  each_answer_gives_a_slow_master_time,
-                                  backlog_closes,
-                                  a_policy_that_is_set_in_service,
-                                  NULL};
-    return trace_run("coordinator: master", tests);
 }

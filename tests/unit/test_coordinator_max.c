@@ -3,7 +3,7 @@
 
 #define MAX_OVER " : its max= is over*"
 
-START_TEST(max_ends_it)
+T(max_ends_it)
 {
     start(3);
     grant(1, "LOCK job ttl=10s max=15s");
@@ -20,7 +20,6 @@ START_TEST(max_ends_it)
     at(16000);
     EXPECT("s1 !LOST job token=T1 reason=max");
 }
-END_TEST
 
 /* The lock is renewed up to its max=, at 11000. */
 static void grant_up_to_max(void)
@@ -34,7 +33,7 @@ static void grant_up_to_max(void)
 }
 
 /* The keys are still there: a client that extended them would have the lock for ever. */
-START_TEST(nobody_extends_it_afterwards)
+T(nobody_extends_it_afterwards)
 {
     grant_up_to_max();
     at(11000);
@@ -49,10 +48,9 @@ START_TEST(nobody_extends_it_afterwards)
     ask(2, "EXTEND job token=T1");
     EXPECT("m0-2 CHECK job T1");
 }
-END_TEST
 
 /* All masters' clocks are ahead by 15 s, which looks like a stall of this daemon, but the keys may be there still. */
-START_TEST(nobody_extends_it_after_a_stall_that_may_be_none)
+T(nobody_extends_it_after_a_stall_that_may_be_none)
 {
     grant_up_to_max();
     at(11000);
@@ -63,9 +61,8 @@ START_TEST(nobody_extends_it_after_a_stall_that_may_be_none)
     ask(1, "EXTEND job token=T1");
     EXPECT("s1 #2 -NOTHELD job" MAX_OVER);
 }
-END_TEST
 
-START_TEST(its_longest_ttl_counts)
+T(its_longest_ttl_counts)
 {
     grant_up_to_max();
     ask(1, "EXTEND job token=T1 ttl=30s");
@@ -75,10 +72,9 @@ START_TEST(its_longest_ttl_counts)
     ask(1, "EXTEND job token=T1");
     EXPECT("s1 #3 -NOTHELD job" MAX_OVER);
 }
-END_TEST
 
 /* The connection of the lock broke, so no client is told when the lock ends. */
-START_TEST(of_a_session_that_broke)
+T(of_a_session_that_broke)
 {
     grant_up_to_max();
     drop(1);
@@ -92,9 +88,8 @@ START_TEST(of_a_session_that_broke)
     ask(2, "CHECK job token=T1");
     EXPECT("s2 #3 -NOTHELD job" MAX_OVER);
 }
-END_TEST
 
-START_TEST(asked_before_its_timer_ran)
+T(asked_before_its_timer_ran)
 {
     start(3);
     grant(1, "LOCK a ttl=10s max=10s");
@@ -111,9 +106,8 @@ START_TEST(asked_before_its_timer_ran)
     work();
     EXPECT("s1 !LOST a token=T1 reason=max");
 }
-END_TEST
 
-START_TEST(resume_gives_it_a_new_max)
+T(resume_gives_it_a_new_max)
 {
     grant_up_to_max();
     at(11000);
@@ -121,10 +115,9 @@ START_TEST(resume_gives_it_a_new_max)
     ask(1, "RESUME job token=T1");
     EXPECT("m0-2 MOVE job T1 T2");
 }
-END_TEST
 
 /* A lock that ended otherwise may be extended: its time was over, but the masters hold it. */
-START_TEST(a_deadline_before_max_is_no_end)
+T(a_deadline_before_max_is_no_end)
 {
     start(3);
     grant(1, "LOCK job ttl=10s max=1h");
@@ -140,19 +133,4 @@ START_TEST(a_deadline_before_max_is_no_end)
     forget();
     ask(1, "EXTEND job token=T1");
     EXPECT("m0-2 CHECK job T1");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {max_ends_it,
-                                  nobody_extends_it_afterwards,
-                                  nobody_extends_it_after_a_stall_that_may_be_none,
-                                  its_longest_ttl_counts,
-                                  of_a_session_that_broke,
-                                  asked_before_its_timer_ran,
-                                  resume_gives_it_a_new_max,
-                                  a_deadline_before_max_is_no_end,
-                                  NULL};
-    return trace_run("coordinator: max", tests);
 }

@@ -42,7 +42,7 @@ static void is_small(void)
         ck_abort_msg("%zu bytes a lock, not %d", bytes / HELD, LOCK_BYTES);
 }
 
-START_TEST(a_held_lock_takes_little)
+T(a_held_lock_takes_little)
 {
     config.max_locks = config.max_waiters = 64;
     start(5);
@@ -50,10 +50,9 @@ START_TEST(a_held_lock_takes_little)
     is_small();
     ck_assert_uint_eq(core->rounds.used, 0);
 }
-END_TEST
 
 /* The same after its renewal, which shares its name. */
-START_TEST(a_renewed_lock_takes_no_more)
+T(a_renewed_lock_takes_no_more)
 {
     config.max_locks = config.max_waiters = 64;
     start(5);
@@ -69,11 +68,10 @@ START_TEST(a_renewed_lock_takes_no_more)
     is_small();
     forget();
 }
-END_TEST
 
 /* A lock that came by RESUME costs no more, once its client has its token, but for the object that knows
  * the old one. */
-START_TEST(a_moved_lock_takes_its_old_token_more)
+T(a_moved_lock_takes_its_old_token_more)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -88,12 +86,4 @@ START_TEST(a_moved_lock_takes_its_old_token_more)
     work();
     ck_assert_uint_eq(core->resumes.used, 0);
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_held_lock_takes_little, a_renewed_lock_takes_no_more,
-                                  a_moved_lock_takes_its_old_token_more, NULL};
-    return trace_run("coordinator_memory", tests);
 }

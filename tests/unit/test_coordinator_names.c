@@ -2,7 +2,7 @@
 #include "proto/line.h"
 #include "tests/unit/trace.h"
 
-START_TEST(a_list_is_one_lock)
+T(a_list_is_one_lock)
 {
     start(3);
     ask(1, "LOCK b,a");
@@ -21,10 +21,9 @@ START_TEST(a_list_is_one_lock)
     vote("2", "RELEASE YES");
     EXPECT_REST();
 }
-END_TEST
 
 /* A fence that is the highest of only some of the buckets is no fence of the list. */
-START_TEST(the_fence_is_above_those_of_all_names)
+T(the_fence_is_above_those_of_all_names)
 {
     start(3);
     ask(1, "LOCK a,b");
@@ -35,9 +34,8 @@ START_TEST(the_fence_is_above_those_of_all_names)
     vote("0-1", "ZADD 2");
     EXPECT_LAST("s1 #1 +LOCKED a,b token=T1 fence=5000001 *");
 }
-END_TEST
 
-START_TEST(requests_with_another_list_do_not_find_it)
+T(requests_with_another_list_do_not_find_it)
 {
     start(3);
     grant(1, "LOCK a,b");
@@ -51,10 +49,9 @@ START_TEST(requests_with_another_list_do_not_find_it)
     vote("0-1", "CHECK NO");
     EXPECT("s2 #5 -NOTHELD a,b,c");
 }
-END_TEST
 
 /* Nobody is asked for a list, and no list for a name, while the other is held here; each follows the other. */
-START_TEST(heads_follow_each_other)
+T(heads_follow_each_other)
 {
     start(3);
     grant(1, "LOCK a");
@@ -81,10 +78,9 @@ START_TEST(heads_follow_each_other)
     vote("0-1", "RELEASE YES");
     EXPECT("m0-2 RELEASE a,b T3", "s2 * +UNLOCKED a,b *", "m0-2 SET b T4 10000", "m0-2 ZADD b *");
 }
-END_TEST
 
 /* The list was refused at b: whoever wants a need not wait for it, whoever wants b must. */
-START_TEST(a_refused_list_lets_others_pass_at_its_free_names)
+T(a_refused_list_lets_others_pass_at_its_free_names)
 {
     start(3);
     ask(1, "LOCK a,b wait=1m");
@@ -96,9 +92,8 @@ START_TEST(a_refused_list_lets_others_pass_at_its_free_names)
     ask(3, "LOCK b wait=1m");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_list_is_not_asked_again_where_the_votes_were_split)
+T(a_list_is_not_asked_again_where_the_votes_were_split)
 {
     start(3);
     ask(1, "LOCK a,b");
@@ -106,10 +101,9 @@ START_TEST(a_list_is_not_asked_again_where_the_votes_were_split)
     vote("1-2", "SET NO, ZADD 2");
     EXPECT_LAST("s1 #1 -BUSY a,b split=1");
 }
-END_TEST
 
 /* Another daemon waits for b: when the list is given back, that daemon is woken. */
-START_TEST(the_release_of_a_list_wakes_who_waits_for_its_names)
+T(the_release_of_a_list_wakes_who_waits_for_its_names)
 {
     start(3);
     grant(1, "LOCK a,b");
@@ -122,10 +116,9 @@ START_TEST(the_release_of_a_list_wakes_who_waits_for_its_names)
     hears("0", "told c"); /* nothing of it is here */
     EXPECT("m0 PASS c");
 }
-END_TEST
 
 /* Its keys kept other daemons from the names, and these may sleep. */
-START_TEST(the_undo_of_a_list_wakes_who_waits_for_its_names)
+T(the_undo_of_a_list_wakes_who_waits_for_its_names)
 {
     start(3);
     uint64_t request = ask(1, "LOCK a,b wait=1m");
@@ -143,9 +136,8 @@ START_TEST(the_undo_of_a_list_wakes_who_waits_for_its_names)
     work();
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(a_list_is_renewed_lost_and_resumed_as_one)
+T(a_list_is_renewed_lost_and_resumed_as_one)
 {
     start(3);
     grant(1, "LOCK b,a");
@@ -165,9 +157,8 @@ START_TEST(a_list_is_renewed_lost_and_resumed_as_one)
     vote("0-1", "EXTEND NO");
     EXPECT("s2 !LOST a,b token=T2 reason=gone");
 }
-END_TEST
 
-START_TEST(a_script_that_is_missing_is_asked_for_again)
+T(a_script_that_is_missing_is_asked_for_again)
 {
     start(3);
     ask(1, "LOCK a,b");
@@ -179,9 +170,8 @@ START_TEST(a_script_that_is_missing_is_asked_for_again)
     vote("0-1", "ZADD 2");
     EXPECT("s1 #1 +LOCKED a,b token=T1 fence=1000008 *");
 }
-END_TEST
 
-START_TEST(lists_have_limits)
+T(lists_have_limits)
 {
     char line[64];
     config.max_locks = 64;
@@ -196,11 +186,10 @@ START_TEST(lists_have_limits)
     EXPECT("s9 #18 -LIMIT a1,a2 limit=max_locks");
     grant(9, "LOCK c");
 }
-END_TEST
 
 /* ---- names with slots ---- */
 
-START_TEST(a_name_with_slots_is_in_no_list)
+T(a_name_with_slots_is_in_no_list)
 {
     start(3);
     grant(1, "LOCK b slots=3");
@@ -219,9 +208,8 @@ START_TEST(a_name_with_slots_is_in_no_list)
     ask(2, "LOCK a,b");
     EXPECT("m0-2 SET a,b T2 10000", "m0-2 ZADD a,b *");
 }
-END_TEST
 
-START_TEST(a_name_in_a_list_has_no_slots)
+T(a_name_in_a_list_has_no_slots)
 {
     start(3);
     grant(1, "LOCK c slots=2");
@@ -235,7 +223,6 @@ START_TEST(a_name_in_a_list_has_no_slots)
     ask(2, "LOCK a slots=3");
     EXPECT("m0-2 SET a,0 T3 10000", "m0-2 ZADD a,0 *");
 }
-END_TEST
 
 /* The own name of slot 5 of "3" is the text of the list of "3" and "5". */
 static void refused(const char *line, uint16_t slots, bool shared)
@@ -254,7 +241,7 @@ static void refused(const char *line, uint16_t slots, bool shared)
 }
 
 /* The parser of lines refuses these, too, but the coordinator must not rely on that. */
-START_TEST(lists_slots_and_readers_do_not_mix)
+T(lists_slots_and_readers_do_not_mix)
 {
     start(3);
     refused("LOCK a,b", 3, false);
@@ -262,9 +249,8 @@ START_TEST(lists_slots_and_readers_do_not_mix)
     refused("LOCK a", 3, true);
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(a_slot_is_not_the_list_of_the_same_text)
+T(a_slot_is_not_the_list_of_the_same_text)
 {
     start(3);
     for (unsigned i = 0; i < 6; i++)
@@ -273,27 +259,4 @@ START_TEST(a_slot_is_not_the_list_of_the_same_text)
     EXPECT("s2 #7 +HELD 3 * slot=5");
     ask(2, "CHECK 3,5 token=T6");
     EXPECT("m0-2 CHECK 3,5 T6");
-}
-END_TEST
-
-int main(void)
-{
-    return trace_run("coordinator_names", (const TTest *const[]){
-                                              a_list_is_one_lock,
-                                              the_fence_is_above_those_of_all_names,
-                                              requests_with_another_list_do_not_find_it,
-                                              heads_follow_each_other,
-                                              a_refused_list_lets_others_pass_at_its_free_names,
-                                              a_list_is_not_asked_again_where_the_votes_were_split,
-                                              the_release_of_a_list_wakes_who_waits_for_its_names,
-                                              the_undo_of_a_list_wakes_who_waits_for_its_names,
-                                              a_list_is_renewed_lost_and_resumed_as_one,
-                                              a_script_that_is_missing_is_asked_for_again,
-                                              lists_have_limits,
-                                              a_name_with_slots_is_in_no_list,
-                                              a_name_in_a_list_has_no_slots,
-                                              lists_slots_and_readers_do_not_mix,
-                                              a_slot_is_not_the_list_of_the_same_text,
-                                              NULL,
-                                          });
 }

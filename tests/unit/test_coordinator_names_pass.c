@@ -5,7 +5,7 @@
 enum { PATIENCE = 16, FIRM_MS = 1000 };
 
 /* b is held here, and a list waits for it: a is free, for those who come later, too. */
-START_TEST(a_list_that_waits_keeps_only_names_in_use)
+T(a_list_that_waits_keeps_only_names_in_use)
 {
     start(3);
     grant(1, "LOCK b");
@@ -22,10 +22,9 @@ START_TEST(a_list_that_waits_keeps_only_names_in_use)
     ask(4, "LOCK c wait=1m"); /* of no list that waits */
     EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c *");
 }
-END_TEST
 
 /* Another daemon has b, and on one master also a, for an attempt that failed. */
-START_TEST(a_name_that_few_masters_refuse_is_not_in_use)
+T(a_name_that_few_masters_refuse_is_not_in_use)
 {
     start(3);
     ask(2, "LOCK a,b wait=1m");
@@ -36,9 +35,8 @@ START_TEST(a_name_that_few_masters_refuse_is_not_in_use)
     ask(1, "LOCK a wait=1m");
     EXPECT("m0-2 SET a T2 10000", "m0-2 ZADD a *");
 }
-END_TEST
 
-START_TEST(a_list_passes_one_that_waits_for_another_name)
+T(a_list_passes_one_that_waits_for_another_name)
 {
     start(3);
     grant(1, "LOCK c");
@@ -48,10 +46,9 @@ START_TEST(a_list_passes_one_that_waits_for_another_name)
     ask(4, "LOCK a,c wait=1m"); /* behind both */
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* The list waits for its first client, so that client may have what it asks for. */
-START_TEST(the_holder_of_a_name_may_ask_for_another)
+T(the_holder_of_a_name_may_ask_for_another)
 {
     start(3);
     grant(1, "LOCK b");
@@ -64,9 +61,8 @@ START_TEST(the_holder_of_a_name_may_ask_for_another)
     cancel(3, 3);
     EXPECT("s3 #3 -CANCELLED *", "s3 #*", "m0-2 SET a T3 10000", "m0-2 ZADD a *");
 }
-END_TEST
 
-START_TEST(a_session_that_the_list_waits_for_passes_it)
+T(a_session_that_the_list_waits_for_passes_it)
 {
     start(3);
     ask(2, "LOCK a,b wait=1m");
@@ -80,11 +76,10 @@ START_TEST(a_session_that_the_list_waits_for_passes_it)
     vote("0-2", "RELEASE NO, SET YES, ZADD 2");
     EXPECT("s1 #3 +LOCKED b *", "m0-2 SET a T3 10000", "m0-2 ZADD a *");
 }
-END_TEST
 
 /* Another daemon has b, and who wants b here waits behind the list. Then a comes to be held here: the list is not asked
  * again until that is over, and b is the other's to ask for. */
-START_TEST(a_name_that_the_list_keeps_no_more_is_asked_for)
+T(a_name_that_the_list_keeps_no_more_is_asked_for)
 {
     start(3);
     ask(1, "LOCK a,b wait=1m");
@@ -99,7 +94,6 @@ START_TEST(a_name_that_the_list_keeps_no_more_is_asked_for)
     at(1120);
     EXPECT("m0-2 SET b T3 10000", "m0-2 ZADD b *");
 }
-END_TEST
 
 static void share(uint64_t session, const char *line)
 {
@@ -110,7 +104,7 @@ static void share(uint64_t session, const char *line)
 
 /* The first reader of b has it until it gives it back, and once more for a while: the list waits for that reader, who
  * may read a. */
-START_TEST(a_reader_that_has_a_name_twice_may_ask_for_another)
+T(a_reader_that_has_a_name_twice_may_ask_for_another)
 {
     start(3);
     share(1, "LOCK b mode=shared");
@@ -125,7 +119,6 @@ START_TEST(a_reader_that_has_a_name_twice_may_ask_for_another)
     ask(1, "LOCK a mode=shared wait=1m");
     EXPECT("m0-2 SHARE a T4 10000", "m0-2 ZADD a *");
 }
-END_TEST
 
 static void lock_and_unlock(uint64_t session, const char *name)
 {
@@ -145,7 +138,7 @@ static void pass(unsigned times)
         lock_and_unlock(3, "a");
 }
 
-START_TEST(a_list_that_many_passed_stands_firm)
+T(a_list_that_many_passed_stands_firm)
 {
     start(3);
     grant(1, "LOCK b");
@@ -174,10 +167,9 @@ START_TEST(a_list_that_many_passed_stands_firm)
     /* before the request that came later */
     EXPECT("m0-2 RELEASE c *", "m0-2 SET a,b,c * 10000", "m0-2 ZADD a,b,c *", "s1 * +UNLOCKED c *");
 }
-END_TEST
 
 /* In vain: the others go on after a second, and twice as many as before. */
-START_TEST(a_list_stands_firm_for_a_second)
+T(a_list_stands_firm_for_a_second)
 {
     start(3);
     grant(1, "LOCK b ttl=1m");
@@ -197,10 +189,9 @@ START_TEST(a_list_stands_firm_for_a_second)
         forget();
     }
 }
-END_TEST
 
 /* Lists behind lists: whoever has a name that the first one waits for gets what the second one asks for, too. */
-START_TEST(the_holder_of_a_list_passes_lists_behind_lists)
+T(the_holder_of_a_list_passes_lists_behind_lists)
 {
     start(3);
     grant(1, "LOCK a,b");
@@ -217,10 +208,9 @@ START_TEST(the_holder_of_a_list_passes_lists_behind_lists)
     ask(1, "LOCK f,g wait=1m");
     EXPECT("m0-2 SET f,g T4 10000", "m0-2 ZADD f,g *");
 }
-END_TEST
 
 /* So does a list that its holder asks for, even where the first one stands firm. */
-START_TEST(a_list_of_a_holder_passes_one_that_stands_firm)
+T(a_list_of_a_holder_passes_one_that_stands_firm)
 {
     start(3);
     grant(1, "LOCK b");
@@ -239,10 +229,9 @@ START_TEST(a_list_of_a_holder_passes_one_that_stands_firm)
     at(now + FIRM_MS);
     EXPECT("m0-2 SET c,e * 10000", "m0-2 ZADD c,e *");
 }
-END_TEST
 
 /* A session of two threads, one of which waits for a list: that refuses the other nothing. */
-START_TEST(a_session_passes_its_own_list)
+T(a_session_passes_its_own_list)
 {
     start(3);
     grant(1, "LOCK mine");
@@ -257,10 +246,9 @@ START_TEST(a_session_passes_its_own_list)
     vote("0-2", "SET YES, ZADD 2");
     EXPECT("s2 #4 +LOCKED b,c *");
 }
-END_TEST
 
 /* Two lists that keep nothing from each other but one name, each for the other's holder: neither waits for the other. */
-START_TEST(two_holders_that_ask_for_more_in_lists)
+T(two_holders_that_ask_for_more_in_lists)
 {
     start(3);
     grant(1, "LOCK a");
@@ -280,7 +268,6 @@ START_TEST(two_holders_that_ask_for_more_in_lists)
     work();
     EXPECT("m0-2 RELEASE a *", "m0-2 SET a,x * 10000", "m0-2 ZADD a,x *", "s1 * +UNLOCKED a *");
 }
-END_TEST
 
 /* ---- many lists ---- */
 
@@ -310,7 +297,7 @@ static unsigned steps_due(void)
 }
 
 /* The one that came first is looked at first: what the others may ask for depends on what it keeps. */
-START_TEST(each_list_that_waits_is_looked_at_once)
+T(each_list_that_waits_is_looked_at_once)
 {
     have_room();
     grant(1, "LOCK n");
@@ -323,9 +310,8 @@ START_TEST(each_list_that_waits_is_looked_at_once)
     ask(4, "LOCK y wait=1m");
     EXPECT_LAST("m0-2 ZADD y *");
 }
-END_TEST
 
-START_TEST(few_lists_may_have_one_name)
+T(few_lists_may_have_one_name)
 {
     have_room();
     grant(1, "LOCK n");
@@ -346,7 +332,6 @@ START_TEST(few_lists_may_have_one_name)
     ask(3, "LOCK n,y,z wait=1h");
     EXPECT_NOTHING();
 }
-END_TEST
 
 static int64_t time_of_passing(unsigned times)
 {
@@ -366,7 +351,7 @@ static int64_t time_of_passing(unsigned times)
 }
 
 /* Each of them was passed once more than the next one, but none holds up y again a moment after another did. */
-START_TEST(lists_do_not_stand_firm_one_after_the_other)
+T(lists_do_not_stand_firm_one_after_the_other)
 {
     char line[64];
     config.max_locks = 256;
@@ -379,10 +364,9 @@ START_TEST(lists_do_not_stand_firm_one_after_the_other)
     }
     ck_assert_int_le(time_of_passing(3 * PATIENCE), 2 * FIRM_MS);
 }
-END_TEST
 
 /* The first list waits for n, and keeps y for a second in vain; the other one can have y in that second. */
-START_TEST(lists_that_stand_firm_pass_each_other)
+T(lists_that_stand_firm_pass_each_other)
 {
     start(3);
     grant(1, "LOCK n");
@@ -396,10 +380,9 @@ START_TEST(lists_that_stand_firm_pass_each_other)
     vote("0-2", "RELEASE YES");
     EXPECT("m0-2 RELEASE m *", "m0-2 SET m,y * 10000", "m0-2 ZADD m,y *", "s2 * +UNLOCKED m *");
 }
-END_TEST
 
 /* The list that waits was there before the one that its client has. */
-START_TEST(the_holder_of_a_later_list_passes_one_that_stands_firm)
+T(the_holder_of_a_later_list_passes_one_that_stands_firm)
 {
     start(3);
     grant(1, "LOCK n");
@@ -408,30 +391,4 @@ START_TEST(the_holder_of_a_later_list_passes_one_that_stands_firm)
     time_of_passing(PATIENCE - 1);
     ask(4, "LOCK y wait=1m");
     EXPECT("m0-2 SET y * 10000", "m0-2 ZADD y *");
-}
-END_TEST
-
-int main(void)
-{
-    return trace_run("coordinator_names_pass", (const TTest *const[]){
-                                                   a_list_that_waits_keeps_only_names_in_use,
-                                                   a_name_that_few_masters_refuse_is_not_in_use,
-                                                   a_list_passes_one_that_waits_for_another_name,
-                                                   the_holder_of_a_name_may_ask_for_another,
-                                                   a_session_that_the_list_waits_for_passes_it,
-                                                   a_name_that_the_list_keeps_no_more_is_asked_for,
-                                                   a_reader_that_has_a_name_twice_may_ask_for_another,
-                                                   a_list_that_many_passed_stands_firm,
-                                                   a_list_stands_firm_for_a_second,
-                                                   the_holder_of_a_list_passes_lists_behind_lists,
-                                                   a_list_of_a_holder_passes_one_that_stands_firm,
-                                                   a_session_passes_its_own_list,
-                                                   two_holders_that_ask_for_more_in_lists,
-                                                   each_list_that_waits_is_looked_at_once,
-                                                   few_lists_may_have_one_name,
-                                                   lists_do_not_stand_firm_one_after_the_other,
-                                                   lists_that_stand_firm_pass_each_other,
-                                                   the_holder_of_a_later_list_passes_one_that_stands_firm,
-                                                   NULL,
-                                               });
 }

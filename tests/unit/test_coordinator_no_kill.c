@@ -10,7 +10,7 @@ static void reconnect(unsigned master)
     shake(master);
 }
 
-START_TEST(neither_is_asked_for)
+T(neither_is_asked_for)
 {
     config.no_kill = 1;
     start_alone(3);
@@ -31,9 +31,8 @@ START_TEST(neither_is_asked_for)
     EXPECT("m1 CLIENT_ID", "m1 INFO", "m1 KILL 201");
     EXPECT_MASTER(1, "up");
 }
-END_TEST
 
-START_TEST(the_quarantine_begins_at_the_new_handshake)
+T(the_quarantine_begins_at_the_new_handshake)
 {
     config.no_kill = 7;
     start(3);
@@ -56,10 +55,9 @@ START_TEST(the_quarantine_begins_at_the_new_handshake)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
 /* Without restart_guard nobody waits for a master's memory, but for these commands all the same. */
-START_TEST(a_doubt_does_not_end_it)
+T(a_doubt_does_not_end_it)
 {
     config.no_kill = 1;
     config.restart_guard = false;
@@ -71,9 +69,8 @@ START_TEST(a_doubt_does_not_end_it)
     EXPECT_MASTER(0, "quarantine reconnect left=58602");
     forget();
 }
-END_TEST
 
-START_TEST(a_connection_that_carried_nothing_begins_none)
+T(a_connection_that_carried_nothing_begins_none)
 {
     config.no_kill = 1;
     start(3);
@@ -91,9 +88,8 @@ START_TEST(a_connection_that_carried_nothing_begins_none)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
-START_TEST(each_loss_begins_another)
+T(each_loss_begins_another)
 {
     config.no_kill = 1;
     start(3);
@@ -103,9 +99,8 @@ START_TEST(each_loss_begins_another)
     EXPECT_MASTER(0, "quarantine reconnect left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(held_locks_are_renewed_there_meanwhile)
+T(held_locks_are_renewed_there_meanwhile)
 {
     config.no_kill = 7;
     start(3);
@@ -123,9 +118,8 @@ START_TEST(held_locks_are_renewed_there_meanwhile)
     ask(2, "LOCK other");
     EXPECT("s2 #2 -NOQUORUM other votes=0/3 nodes=~~~ *");
 }
-END_TEST
 
-START_TEST(another_run_has_a_full_quarantine_of_its_own)
+T(another_run_has_a_full_quarantine_of_its_own)
 {
     config.no_kill = 1;
     start(3);
@@ -135,10 +129,9 @@ START_TEST(another_run_has_a_full_quarantine_of_its_own)
     EXPECT_MASTER(0, "quarantine restart left=60602");
     forget();
 }
-END_TEST
 
 /* A memory that may be lost counts no sooner for the lost connection: the reason stays. */
-START_TEST(in_another_quarantine_it_only_takes_longer)
+T(in_another_quarantine_it_only_takes_longer)
 {
     config.no_kill = 1;
     start(3);
@@ -150,10 +143,9 @@ START_TEST(in_another_quarantine_it_only_takes_longer)
     EXPECT_MASTER(0, "quarantine restart left=60602");
     forget();
 }
-END_TEST
 
 /* Without client ids, INFO's number of connections shows a machine that was set back to a snapshot. */
-START_TEST(fewer_connections_are_an_older_memory)
+T(fewer_connections_are_an_older_memory)
 {
     config.no_kill = 1;
     info[0].connections = 500;
@@ -163,9 +155,8 @@ START_TEST(fewer_connections_are_an_older_memory)
     EXPECT_MASTER(0, "quarantine memory left=60602");
     forget();
 }
-END_TEST
 
-START_TEST(as_many_connections_are_as_well)
+T(as_many_connections_are_as_well)
 {
     config.no_kill = 1;
     info[0].connections = 500;
@@ -177,9 +168,8 @@ START_TEST(as_many_connections_are_as_well)
     EXPECT_MASTER(0, "quarantine memory left=60602"); /* the rest of it is no shorter */
     forget();
 }
-END_TEST
 
-START_TEST(more_connections_are_not)
+T(more_connections_are_not)
 {
     config.no_kill = 1;
     info[0].connections = 500;
@@ -188,22 +178,4 @@ START_TEST(more_connections_are_not)
     reconnect(0);
     EXPECT_MASTER(0, "quarantine reconnect left=60602");
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {neither_is_asked_for,
-                                  the_quarantine_begins_at_the_new_handshake,
-                                  a_doubt_does_not_end_it,
-                                  a_connection_that_carried_nothing_begins_none,
-                                  each_loss_begins_another,
-                                  held_locks_are_renewed_there_meanwhile,
-                                  another_run_has_a_full_quarantine_of_its_own,
-                                  in_another_quarantine_it_only_takes_longer,
-                                  fewer_connections_are_an_older_memory,
-                                  as_many_connections_are_as_well,
-                                  more_connections_are_not,
-                                  NULL};
-    return trace_run("coordinator_no_kill", tests);
 }

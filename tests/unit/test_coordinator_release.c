@@ -3,7 +3,7 @@
 
 /* ---- UNLOCK ---- */
 
-START_TEST(unlocked_when_q_confirmed)
+T(unlocked_when_q_confirmed)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -18,9 +18,8 @@ START_TEST(unlocked_when_q_confirmed)
     ask(1, "UNLOCK job");
     EXPECT("s1 #3 -NOTHELD job : *");
 }
-END_TEST
 
-START_TEST(unlocked_at_node_timeout)
+T(unlocked_at_node_timeout)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -38,9 +37,8 @@ START_TEST(unlocked_at_node_timeout)
     vote("2-3", "RELEASE YES");
     EXPECT_MASTER(2, "up");
 }
-END_TEST
 
-START_TEST(unlock_of_a_lock_that_was_lost)
+T(unlock_of_a_lock_that_was_lost)
 {
     start(4);
     grant(1, "LOCK job ttl=10s");
@@ -52,10 +50,9 @@ START_TEST(unlock_of_a_lock_that_was_lost)
     EXPECT("s1 #2 -NOTHELD job : it was lost before this release");
     vote("3", "RELEASE YES");
 }
-END_TEST
 
 /* The holder says that it lost the lock: logs and figures hear of it, once, and only of a lock that was its own. */
-START_TEST(unlock_of_a_lock_that_is_lost_to_its_holder)
+T(unlock_of_a_lock_that_is_lost_to_its_holder)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -75,9 +72,8 @@ START_TEST(unlock_of_a_lock_that_is_lost_to_its_holder)
     vote("0-2", "RELEASE NO");
     EXPECT("s1 #5 -NOTHELD job");
 }
-END_TEST
 
-START_TEST(unlock_by_the_token_of_another_session)
+T(unlock_by_the_token_of_another_session)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
@@ -94,9 +90,8 @@ START_TEST(unlock_by_the_token_of_another_session)
     ask(1, "UNLOCK job");
     EXPECT("s1 #4 -NOTHELD job : *");
 }
-END_TEST
 
-START_TEST(unlock_by_a_token_that_is_unknown_here)
+T(unlock_by_a_token_that_is_unknown_here)
 {
     start(3);
     ask(1, "UNLOCK a token=X");
@@ -116,9 +111,8 @@ START_TEST(unlock_by_a_token_that_is_unknown_here)
     ask(1, "UNLOCK d token=X");
     EXPECT("s1 #4 -NOQUORUM d votes=0/3 nodes=!!! *");
 }
-END_TEST
 
-START_TEST(unlock_without_a_token_is_for_what_this_session_took)
+T(unlock_without_a_token_is_for_what_this_session_took)
 {
     start(3);
     grant(1, "LOCK job hold=lease");
@@ -132,9 +126,8 @@ START_TEST(unlock_without_a_token_is_for_what_this_session_took)
     vote("0-2", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T1", "s1 #4 +UNLOCKED job confirmed=2/3");
 }
-END_TEST
 
-START_TEST(depth)
+T(depth)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -154,9 +147,8 @@ START_TEST(depth)
     vote("0-1", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T1", "s1 #9 +UNLOCKED job confirmed=2/3");
 }
-END_TEST
 
-START_TEST(undelivered_grant_is_undone)
+T(undelivered_grant_is_undone)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -168,12 +160,11 @@ START_TEST(undelivered_grant_is_undone)
     vote("0-1", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000008");
 }
-END_TEST
 
 /* ---- the undo list ---- */
 
 /* Behind a lost link a release is owed until the old connection was killed, and for a TTL after that. */
-START_TEST(owed_until_a_ttl_after_the_kill)
+T(owed_until_a_ttl_after_the_kill)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -197,7 +188,6 @@ START_TEST(owed_until_a_ttl_after_the_kill)
     at(30100); /* a TTL after the kill: any key that was set before it has expired */
     EXPECT_MASTER(0, "down");
 }
-END_TEST
 
 static void asked_once_more_and_lost(void)
 {
@@ -210,7 +200,7 @@ static void asked_once_more_and_lost(void)
 }
 
 /* Any daemon may have extended the key, each up to max_ttl (60 s), until it was given back here. */
-START_TEST(owed_for_the_longest_that_its_key_can_live)
+T(owed_for_the_longest_that_its_key_can_live)
 {
     start(3);
     grant(1, "LOCK job ttl=1s hold=lease");
@@ -224,9 +214,8 @@ START_TEST(owed_for_the_longest_that_its_key_can_live)
     at(61000); /* a max_ttl after the first kill: from then on only releases went there */
     EXPECT_MASTER(0, "down");
 }
-END_TEST
 
-START_TEST(owed_where_it_was_refused)
+T(owed_where_it_was_refused)
 {
     start(3);
     grant(1, "LOCK job ttl=5s");
@@ -246,10 +235,9 @@ START_TEST(owed_where_it_was_refused)
     EXPECT_MASTER(0, "up");
     EXPECT_REST();
 }
-END_TEST
 
 /* A release that is refused for ever is tried until the key has expired, and no longer. */
-START_TEST(owed_no_longer_than_the_key_can_live)
+T(owed_no_longer_than_the_key_can_live)
 {
     start(3);
     at(3000);
@@ -271,10 +259,9 @@ START_TEST(owed_no_longer_than_the_key_can_live)
     at(90000);
     EXPECT_NOTHING();
 }
-END_TEST
 
 /* A server that never knows the script is not asked at the speed of the wire. */
-START_TEST(not_run_is_repeated_once)
+T(not_run_is_repeated_once)
 {
     start(3);
     grant(1, "LOCK job ttl=5s");
@@ -291,9 +278,8 @@ START_TEST(not_run_is_repeated_once)
     vote("0", "RELEASE YES");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
-START_TEST(owed_by_those_that_got_the_set_only)
+T(owed_by_those_that_got_the_set_only)
 {
     start(5);
     lose(4);
@@ -308,10 +294,9 @@ START_TEST(owed_by_those_that_got_the_set_only)
     EXPECT_MASTER(3, "down undo=1"); /* silent */
     EXPECT_MASTER(4, "down");        /* not asked */
 }
-END_TEST
 
 /* A master that said that the key is gone may be restarted from a snapshot in which it is not. */
-START_TEST(owed_also_where_the_key_was_gone_for_a_while)
+T(owed_also_where_the_key_was_gone_for_a_while)
 {
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
@@ -328,9 +313,8 @@ START_TEST(owed_also_where_the_key_was_gone_for_a_while)
     EXPECT("m0-1 RELEASE job T1", "s1 #3 +UNLOCKED job confirmed=2/3");
     EXPECT_MASTER(2, "down undo=1");
 }
-END_TEST
 
-START_TEST(owed_also_when_its_record_is_gone)
+T(owed_also_when_its_record_is_gone)
 {
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
@@ -351,10 +335,9 @@ START_TEST(owed_also_when_its_record_is_gone)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
 /* A granted attempt owes nothing: a late grant joins the lease. */
-START_TEST(nothing_owed_of_a_grant)
+T(nothing_owed_of_a_grant)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -368,9 +351,8 @@ START_TEST(nothing_owed_of_a_grant)
     EXPECT_LAST("s1 #2 +UNLOCKED *");
     EXPECT_MASTER(2, "down undo=1");
 }
-END_TEST
 
-START_TEST(oldest_makes_room_when_the_list_is_full)
+T(oldest_makes_room_when_the_list_is_full)
 {
     config.max_undo = 2;
     start(3);
@@ -393,30 +375,4 @@ START_TEST(oldest_makes_room_when_the_list_is_full)
     EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301", "m2 RELEASE * T*", "m2 RELEASE * T*");
     vote("2", "RELEASE YES, RELEASE YES");
     EXPECT_MASTER(2, "up");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {unlocked_when_q_confirmed,
-                                  unlocked_at_node_timeout,
-                                  unlock_of_a_lock_that_was_lost,
-                                  unlock_of_a_lock_that_is_lost_to_its_holder,
-                                  unlock_by_the_token_of_another_session,
-                                  unlock_by_a_token_that_is_unknown_here,
-                                  unlock_without_a_token_is_for_what_this_session_took,
-                                  depth,
-                                  undelivered_grant_is_undone,
-                                  owed_until_a_ttl_after_the_kill,
-                                  owed_for_the_longest_that_its_key_can_live,
-                                  owed_where_it_was_refused,
-                                  owed_no_longer_than_the_key_can_live,
-                                  not_run_is_repeated_once,
-                                  owed_by_those_that_got_the_set_only,
-                                  owed_also_where_the_key_was_gone_for_a_while,
-                                  owed_also_when_its_record_is_gone,
-                                  nothing_owed_of_a_grant,
-                                  oldest_makes_room_when_the_list_is_full,
-                                  NULL};
-    return trace_run("coordinator: release", tests);
 }

@@ -5,7 +5,7 @@
 /* ---- how it is granted ---- */
 
 /* X was granted through another daemon, or through this one before it was killed. */
-START_TEST(moves_then_extends_and_takes_a_fence)
+T(moves_then_extends_and_takes_a_fence)
 {
     start(5);
     ask(1, "RESUME job token=X ttl=5s max=1m note=again");
@@ -32,9 +32,8 @@ START_TEST(moves_then_extends_and_takes_a_fence)
     ck_assert_int_eq(memcmp(row.note.text, "again", 5), 0);
     ck_assert_int_eq(memcmp(row.nodes, "+++++", 5), 0);
 }
-END_TEST
 
-START_TEST(its_fence_is_raised_as_a_grants)
+T(its_fence_is_raised_as_a_grants)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -49,9 +48,8 @@ START_TEST(its_fence_is_raised_as_a_grants)
     vote("0-1", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1700001 valid=9897 until=10897");
 }
-END_TEST
 
-START_TEST(told_as_far_as_max_allows)
+T(told_as_far_as_max_allows)
 {
     start(1);
     ask(1, "RESUME a token=X ttl=50ms");
@@ -73,9 +71,8 @@ START_TEST(told_as_far_as_max_allows)
     at(11000);
     EXPECT("s1 !LOST job token=T1 reason=max");
 }
-END_TEST
 
-START_TEST(a_master_that_says_no_or_refuses_is_not_asked_again)
+T(a_master_that_says_no_or_refuses_is_not_asked_again)
 {
     start(5);
     ask(1, "RESUME job token=X");
@@ -96,9 +93,8 @@ START_TEST(a_master_that_says_no_or_refuses_is_not_asked_again)
     vote("2-4", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED job *");
 }
-END_TEST
 
-START_TEST(a_script_that_is_not_loaded_is_asked_again)
+T(a_script_that_is_not_loaded_is_asked_again)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -115,10 +111,9 @@ START_TEST(a_script_that_is_not_loaded_is_asked_again)
     vote("0", "EXTEND 10000");
     EXPECT("s1 #1 +LOCKED job *");
 }
-END_TEST
 
 /* The token is moved and extended there, too, but the master may remember a token that is over. */
-START_TEST(a_master_in_quarantine_is_moved_and_not_counted)
+T(a_master_in_quarantine_is_moved_and_not_counted)
 {
     start(3);
     restart(2, 0);
@@ -138,11 +133,10 @@ START_TEST(a_master_in_quarantine_is_moved_and_not_counted)
     vote("1", "EXTEND 10000, ZADD YES");
     EXPECT("s1 #1 +LOCKED job *");
 }
-END_TEST
 
 /* ---- who had it before ---- */
 
-START_TEST(extends_of_the_token_before_are_over)
+T(extends_of_the_token_before_are_over)
 {
     start(5);
     grant(1, "LOCK job");
@@ -160,9 +154,8 @@ START_TEST(extends_of_the_token_before_are_over)
     vote("3", "EXTEND NO, ZADD YES");
     vote("4", "EXTEND 10000, MOVE YES, EXTEND 20000, ZADD YES");
 }
-END_TEST
 
-START_TEST(the_session_before_gives_nothing_back)
+T(the_session_before_gives_nothing_back)
 {
     start(3);
     grant(1, "LOCK job");
@@ -183,9 +176,8 @@ START_TEST(the_session_before_gives_nothing_back)
     vote("0-2", "EXTEND 10000");
     EXPECT("s2 !RENEWED *");
 }
-END_TEST
 
-START_TEST(a_connection_may_resume_its_own)
+T(a_connection_may_resume_its_own)
 {
     start(3);
     grant(1, "LOCK job");
@@ -204,9 +196,8 @@ START_TEST(a_connection_may_resume_its_own)
     EXPECT("s1 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2 WAKE", "s1 ended");
     vote("0-2", "RELEASE YES");
 }
-END_TEST
 
-START_TEST(a_lease_becomes_a_session_lock)
+T(a_lease_becomes_a_session_lock)
 {
     start(3);
     grant(1, "LOCK job hold=lease note=old");
@@ -224,10 +215,9 @@ START_TEST(a_lease_becomes_a_session_lock)
     EXPECT("s2 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2 WAKE", "s2 ended");
     vote("0-2", "RELEASE YES");
 }
-END_TEST
 
 /* The lock was given up and taken anew through another daemon, before a renewal here saw it. */
-START_TEST(another_tokens_session_is_told_that_it_is_gone)
+T(another_tokens_session_is_told_that_it_is_gone)
 {
     start(3);
     grant(1, "LOCK job");
@@ -238,12 +228,11 @@ START_TEST(another_tokens_session_is_told_that_it_is_gone)
     EXPECT("s1 !LOST job token=T1 reason=gone", "s2 #2 +LOCKED job token=T2 *");
     vote("2", "EXTEND 10000, ZADD YES");
 }
-END_TEST
 
 /* ---- what goes on beside it ---- */
 
 /* Answers about the old token meanwhile say nothing: the token may be set back. */
-START_TEST(nothing_is_lost_while_it_is_moved)
+T(nothing_is_lost_while_it_is_moved)
 {
     start(5);
     grant(1, "LOCK job");
@@ -263,9 +252,8 @@ START_TEST(nothing_is_lost_while_it_is_moved)
     vote("0-4", "EXTEND 10000");
     EXPECT("s1 !RENEWED job token=T1 *");
 }
-END_TEST
 
-START_TEST(the_token_before_is_not_renewed_meanwhile)
+T(the_token_before_is_not_renewed_meanwhile)
 {
     config.node_timeout_ms = 3000;
     start(3);
@@ -286,10 +274,9 @@ START_TEST(the_token_before_is_not_renewed_meanwhile)
     vote("0-2", "EXTEND 10000");
     EXPECT("s1 !RENEWED *");
 }
-END_TEST
 
 /* The holder is told at the deadline, whatever is under way; a RESUME elsewhere is no news then. */
-START_TEST(the_token_before_may_run_out_meanwhile)
+T(the_token_before_may_run_out_meanwhile)
 {
     start(3);
     grant(1, "LOCK job ttl=100ms");
@@ -303,9 +290,8 @@ START_TEST(the_token_before_may_run_out_meanwhile)
     EXPECT("s2 #2 +LOCKED job token=T2 *");
     vote("2", "MOVE YES, EXTEND 10000, ZADD YES");
 }
-END_TEST
 
-START_TEST(waiters_of_the_name_stay_behind)
+T(waiters_of_the_name_stay_behind)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -331,11 +317,10 @@ START_TEST(waiters_of_the_name_stay_behind)
     vote("0-2", "ZADD YES");
     EXPECT("m0-1 ZADD job *", "m2 ZADD job *", "s1 #1 +LOCKED job token=T4 *");
 }
-END_TEST
 
 /* The grant of a RESUME abandons the attempt of the head. A head whose time is over is answered then, because
  * no attempt is left to answer it. */
-START_TEST(a_waiter_whose_time_is_over_is_answered)
+T(a_waiter_whose_time_is_over_is_answered)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -351,9 +336,8 @@ START_TEST(a_waiter_whose_time_is_over_is_answered)
     at(2000);
     EXPECT_NOTHING(); /* session 3 waits on */
 }
-END_TEST
 
-START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
+T(a_waiter_whose_client_asks_nothing_more_is_answered)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -366,11 +350,10 @@ START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
     vote("0-1", "EXTEND 10000, ZADD YES");
     EXPECT("m0-2 RELEASE job T2 WAKE", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -CANCELLED job");
 }
-END_TEST
 
 /* A master that has the token refuses the SET of another client. So this happens only after masters forgot
  * the token. */
-START_TEST(a_lock_attempt_that_is_granted_first)
+T(a_lock_attempt_that_is_granted_first)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -383,10 +366,9 @@ START_TEST(a_lock_attempt_that_is_granted_first)
     vote("0-1", "MOVE NO");
     vote("2", "MOVE YES");
 }
-END_TEST
 
 /* The token moved, and the master was found slow before it could be asked to extend. */
-START_TEST(given_back_also_where_it_was_moved_only)
+T(given_back_also_where_it_was_moved_only)
 {
     start(3);
     ask(2, "CHECK other token=X");
@@ -408,10 +390,9 @@ START_TEST(given_back_also_where_it_was_moved_only)
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #3 +UNLOCKED job *");
 }
-END_TEST
 
 /* Commands that a hanging master was sent are undone in the end. */
-START_TEST(given_back_also_where_it_may_have_been_moved)
+T(given_back_also_where_it_may_have_been_moved)
 {
     start(3);
     ask(1, "RESUME job token=X ttl=1s");
@@ -436,31 +417,4 @@ START_TEST(given_back_also_where_it_may_have_been_moved)
     EXPECT_MASTER(2, "down undo=1");
     at(61050);
     EXPECT_MASTER(2, "down");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {moves_then_extends_and_takes_a_fence,
-                                  its_fence_is_raised_as_a_grants,
-                                  told_as_far_as_max_allows,
-                                  a_master_that_says_no_or_refuses_is_not_asked_again,
-                                  a_script_that_is_not_loaded_is_asked_again,
-                                  a_master_in_quarantine_is_moved_and_not_counted,
-                                  extends_of_the_token_before_are_over,
-                                  the_session_before_gives_nothing_back,
-                                  a_connection_may_resume_its_own,
-                                  a_lease_becomes_a_session_lock,
-                                  another_tokens_session_is_told_that_it_is_gone,
-                                  nothing_is_lost_while_it_is_moved,
-                                  the_token_before_is_not_renewed_meanwhile,
-                                  the_token_before_may_run_out_meanwhile,
-                                  waiters_of_the_name_stay_behind,
-                                  a_waiter_whose_time_is_over_is_answered,
-                                  a_waiter_whose_client_asks_nothing_more_is_answered,
-                                  a_lock_attempt_that_is_granted_first,
-                                  given_back_also_where_it_was_moved_only,
-                                  given_back_also_where_it_may_have_been_moved,
-                                  NULL};
-    return trace_run("coordinator: resume", tests);
 }

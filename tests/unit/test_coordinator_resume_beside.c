@@ -10,7 +10,7 @@ static void nothing_is_left(void)
 
 /* ---- given back meanwhile: success wins, failure releases both ---- */
 
-START_TEST(unlocked_meanwhile_and_granted)
+T(unlocked_meanwhile_and_granted)
 {
     start(3);
     grant(1, "LOCK job");
@@ -24,9 +24,8 @@ START_TEST(unlocked_meanwhile_and_granted)
     EXPECT("s1 #3 -NOTHELD job : it was lost before this release");
     vote("2", "MOVE YES, EXTEND 10000, ZADD YES, RELEASE NO");
 }
-END_TEST
 
-START_TEST(unlocked_meanwhile_and_not_granted)
+T(unlocked_meanwhile_and_not_granted)
 {
     start(3);
     grant(1, "LOCK job");
@@ -48,11 +47,10 @@ START_TEST(unlocked_meanwhile_and_not_granted)
     vote("0", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T3 *");
 }
-END_TEST
 
 /* BREAK deletes the moved keys, and the next one is granted the lock here before the fence of the RESUME is agreed: the
  * masters have the lock's key, and none of the RESUME's. */
-START_TEST(broken_meanwhile_and_granted_to_another)
+T(broken_meanwhile_and_granted_to_another)
 {
     start(3);
     ask(2, "RESUME job token=X");
@@ -69,9 +67,8 @@ START_TEST(broken_meanwhile_and_granted_to_another)
     ask(3, "CHECK job token=T2");
     EXPECT("s3 #3 +HELD job *");
 }
-END_TEST
 
-START_TEST(the_client_closed_meanwhile)
+T(the_client_closed_meanwhile)
 {
     start(3);
     grant(1, "LOCK job");
@@ -88,10 +85,9 @@ START_TEST(the_client_closed_meanwhile)
     vote("1-2", "RELEASE NO");
     nothing_is_left();
 }
-END_TEST
 
 /* The lock was granted elsewhere: all that this daemon knows of it is the RESUME. */
-START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
+T(unlocked_meanwhile_by_a_token_that_is_unknown_here)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -111,10 +107,9 @@ START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
     vote("0", "MOVE YES");
     vote("1-2", "MOVE NO");
 }
-END_TEST
 
 /* The master has to get both, in this order: otherwise the token would be there again. */
-START_TEST(set_back_before_it_is_given_back)
+T(set_back_before_it_is_given_back)
 {
     start(1);
     grant(1, "LOCK a");
@@ -139,10 +134,9 @@ START_TEST(set_back_before_it_is_given_back)
     vote("0", "MOVE YES, RELEASE YES");
     nothing_is_left();
 }
-END_TEST
 
 /* Success wins, also where its answer is not delivered: then no client holds either token. */
-START_TEST(unlocked_meanwhile_and_the_answer_not_written)
+T(unlocked_meanwhile_and_the_answer_not_written)
 {
     start(3);
     grant(1, "LOCK job");
@@ -156,11 +150,10 @@ START_TEST(unlocked_meanwhile_and_the_answer_not_written)
     EXPECT("m0-2 RELEASE job T2 WAKE");
     vote("0-2", "RELEASE YES");
 }
-END_TEST
 
 /* ---- two at once ---- */
 
-START_TEST(two_at_once_here)
+T(two_at_once_here)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -175,11 +168,10 @@ START_TEST(two_at_once_here)
     EXPECT("s1 #1 +LOCKED job token=T1 *");
     vote("2", "EXTEND 10000, ZADD YES");
 }
-END_TEST
 
 /* The other daemon's RESUME took master 0, this daemon's took master 1. Both fail, and each client is told to
  * ask again after a random time. */
-START_TEST(two_at_once_through_two_daemons)
+T(two_at_once_through_two_daemons)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -198,11 +190,10 @@ START_TEST(two_at_once_through_two_daemons)
     EXPECT("m0-1 MOVE job X T2", "m0-1 EXTEND job T2 10000", "m0-1 ZADD job *",
            "s1 #2 +LOCKED job token=T2 *");
 }
-END_TEST
 
 /* ---- drain, limits, CANCEL ---- */
 
-START_TEST(drain_sets_back_what_is_under_way)
+T(drain_sets_back_what_is_under_way)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -220,9 +211,8 @@ START_TEST(drain_sets_back_what_is_under_way)
     vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
     ck_assert(coordinator_drained(core));
 }
-END_TEST
 
-START_TEST(limits_count_what_is_under_way)
+T(limits_count_what_is_under_way)
 {
     config.max_locks = 2;
     config.max_locks_per_client = 1;
@@ -247,9 +237,8 @@ START_TEST(limits_count_what_is_under_way)
     EXPECT("m0-2 EXTEND b T2 10000", "m0-2 ZADD b *", "m0-2 EXTEND c T3 10000", "m0-2 ZADD c *",
            "s2 #4 +LOCKED b *", "s3 #7 +LOCKED c *");
 }
-END_TEST
 
-START_TEST(who_waits_as_often_as_he_may_may_still_resume)
+T(who_waits_as_often_as_he_may_may_still_resume)
 {
     config.max_waits_per_client = 1;
     start(3);
@@ -259,9 +248,8 @@ START_TEST(who_waits_as_often_as_he_may_may_still_resume)
     EXPECT("m0-2 SET a T1 10000", "m0-2 ZADD a *", "s1 #2 -LIMIT b limit=max_waits_per_client",
            "m0-2 MOVE job X T2");
 }
-END_TEST
 
-START_TEST(cancel_is_for_what_waits)
+T(cancel_is_for_what_waits)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -269,24 +257,4 @@ START_TEST(cancel_is_for_what_waits)
     EXPECT("m0-2 MOVE job X T1", "s1 #2 -BADTAG *");
     vote("0-2", "MOVE NO");
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOTHELD job");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {unlocked_meanwhile_and_granted,
-                                  unlocked_meanwhile_and_not_granted,
-                                  broken_meanwhile_and_granted_to_another,
-                                  the_client_closed_meanwhile,
-                                  unlocked_meanwhile_by_a_token_that_is_unknown_here,
-                                  set_back_before_it_is_given_back,
-                                  unlocked_meanwhile_and_the_answer_not_written,
-                                  two_at_once_here,
-                                  two_at_once_through_two_daemons,
-                                  drain_sets_back_what_is_under_way,
-                                  limits_count_what_is_under_way,
-                                  who_waits_as_often_as_he_may_may_still_resume,
-                                  cancel_is_for_what_waits,
-                                  NULL};
-    return trace_run("coordinator: resume beside", tests);
 }

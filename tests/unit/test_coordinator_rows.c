@@ -8,7 +8,7 @@ static bool is_named(const struct name *name, const char *text)
     return name->len == strlen(text) && memcmp(name->text, text, name->len) == 0;
 }
 
-START_TEST(locks_as_they_are_held)
+T(locks_as_they_are_held)
 {
     struct lock_row row;
     struct cursor cursor = {0};
@@ -30,7 +30,6 @@ START_TEST(locks_as_they_are_held)
     ck_assert_int_eq(memcmp(row.nodes, "+++-!", 5), 0);
     ck_assert(!coordinator_lock_row(core, now, &cursor, &row));
 }
-END_TEST
 
 static void expect_waiter(struct cursor *cursor, const char *name, uint64_t session, uint32_t position)
 {
@@ -43,7 +42,7 @@ static void expect_waiter(struct cursor *cursor, const char *name, uint64_t sess
     ck_assert_int_eq(row.left_ms, 61000 - now);
 }
 
-START_TEST(waiters_in_their_order)
+T(waiters_in_their_order)
 {
     struct cursor cursor = {0};
     struct waiter_row row;
@@ -59,10 +58,9 @@ START_TEST(waiters_in_their_order)
     expect_waiter(&cursor, "b", 3, 1);
     ck_assert(!coordinator_waiter_row(core, now, &cursor, &row));
 }
-END_TEST
 
 /* The row that was shown last is gone: the list goes on behind its place, and shows no row twice. */
-START_TEST(waiters_that_leave_between_two_rows)
+T(waiters_that_leave_between_two_rows)
 {
     struct cursor cursor = {0};
     struct waiter_row row;
@@ -78,9 +76,8 @@ START_TEST(waiters_that_leave_between_two_rows)
     ck_assert(!coordinator_waiter_row(core, now, &cursor, &row));
     forget();
 }
-END_TEST
 
-START_TEST(a_name_that_is_gone_between_two_rows)
+T(a_name_that_is_gone_between_two_rows)
 {
     struct cursor cursor = {0};
     start(3);
@@ -95,7 +92,6 @@ START_TEST(a_name_that_is_gone_between_two_rows)
     expect_waiter(&cursor, "b", 3, 1);
     forget();
 }
-END_TEST
 
 static void expect_oldest(struct cursor *cursor, const char *name, uint64_t session, int64_t held_ms)
 {
@@ -107,7 +103,7 @@ static void expect_oldest(struct cursor *cursor, const char *name, uint64_t sess
 }
 
 /* A slot that was freed is taken again by a younger lock: the order is that of the grants all the same. */
-START_TEST(locks_from_the_oldest)
+T(locks_from_the_oldest)
 {
     struct cursor cursor = {0};
     struct lock_row row;
@@ -127,9 +123,8 @@ START_TEST(locks_from_the_oldest)
     ck_assert_uint_eq(times->held.counts[0], 1);
     forget();
 }
-END_TEST
 
-START_TEST(waiters_from_the_oldest)
+T(waiters_from_the_oldest)
 {
     struct cursor cursor = {0};
     struct waiter_row row;
@@ -155,9 +150,8 @@ START_TEST(waiters_from_the_oldest)
     ck_assert(!coordinator_oldest_waiter(core, now, &cursor, &row));
     forget();
 }
-END_TEST
 
-START_TEST(counts)
+T(counts)
 {
     uint32_t locks, waits;
     struct coordinator_stats stats;
@@ -177,18 +171,4 @@ START_TEST(counts)
     ck_assert_int_eq(coordinator_master_state(core, 0), MASTER_DOWN);
     ck_assert_uint_eq(coordinator_settled(core), 3);
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {locks_as_they_are_held,
-                                  waiters_in_their_order,
-                                  waiters_that_leave_between_two_rows,
-                                  a_name_that_is_gone_between_two_rows,
-                                  locks_from_the_oldest,
-                                  waiters_from_the_oldest,
-                                  counts,
-                                  NULL};
-    return trace_run("coordinator: rows", tests);
 }

@@ -3,7 +3,7 @@
 
 /* ---- sessions ---- */
 
-START_TEST(finish_answers_first_attempts_and_cancels_what_waits)
+T(finish_answers_first_attempts_and_cancels_what_waits)
 {
     start(3);
     grant(9, "LOCK held");
@@ -22,10 +22,9 @@ START_TEST(finish_answers_first_attempts_and_cancels_what_waits)
     ask(1, "LOCK held");
     EXPECT("s1 #6 -CANCELLED held", "s1 #7 -BUSY held");
 }
-END_TEST
 
 /* A request before its first attempt waits for a release that is under way. */
-START_TEST(finish_while_the_name_is_being_given_back)
+T(finish_while_the_name_is_being_given_back)
 {
     start(3);
     grant(1, "LOCK job");
@@ -40,9 +39,8 @@ START_TEST(finish_while_the_name_is_being_given_back)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s2 #3 +LOCKED job token=T2 *");
 }
-END_TEST
 
-START_TEST(release_of_a_session_one_lock_a_step)
+T(release_of_a_session_one_lock_a_step)
 {
     start(3);
     grant(1, "LOCK a");
@@ -64,9 +62,8 @@ START_TEST(release_of_a_session_one_lock_a_step)
     ask(2, "CHECK b token=T2");
     EXPECT("m0-2 CHECK b T2");
 }
-END_TEST
 
-START_TEST(release_while_a_round_is_under_way)
+T(release_while_a_round_is_under_way)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -79,9 +76,8 @@ START_TEST(release_while_a_round_is_under_way)
     work();
     EXPECT("m0-2 RELEASE job T1 WAKE", "s1 ended");
 }
-END_TEST
 
-START_TEST(drop_lets_locks_run_out)
+T(drop_lets_locks_run_out)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -108,9 +104,8 @@ START_TEST(drop_lets_locks_run_out)
     ck_assert_uint_eq(stats.locks, 0); /* both are forgotten */
     ck_assert_uint_eq(stats.lost, 0);  /* there was no client to tell */
 }
-END_TEST
 
-START_TEST(drop_undoes_a_round_under_way)
+T(drop_undoes_a_round_under_way)
 {
     start(3);
     ask(1, "LOCK job");
@@ -123,11 +118,10 @@ START_TEST(drop_undoes_a_round_under_way)
     drop(3); /* a session that the daemon does not know */
     EXPECT("s3 ended");
 }
-END_TEST
 
 /* ---- drain ---- */
 
-START_TEST(drain_refuses_who_waits_and_who_comes)
+T(drain_refuses_who_waits_and_who_comes)
 {
     start(3);
     grant(1, "LOCK job");
@@ -158,9 +152,8 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     EXPECT("m0-2 RELEASE job T1", "s1 #8 +UNLOCKED job confirmed=2/3");
     ck_assert(coordinator_drained(core));
 }
-END_TEST
 
-START_TEST(drain_ends_at_its_time_out)
+T(drain_ends_at_its_time_out)
 {
     config.max_ttl_ms = 20000;
     start(3);
@@ -179,9 +172,8 @@ START_TEST(drain_ends_at_its_time_out)
     EXPECT("s1 !LOST a token=T1 reason=drain", "s2 !LOST b token=T2 reason=drain"); /* nothing is deleted */
     ck_assert(coordinator_drained(core));
 }
-END_TEST
 
-START_TEST(drain_waits_for_replies_that_are_due)
+T(drain_waits_for_replies_that_are_due)
 {
     start(3);
     ck_assert(!coordinator_drained(core));
@@ -193,11 +185,10 @@ START_TEST(drain_waits_for_replies_that_are_due)
     EXPECT("m0-2 CHECK job X", "s1 #1 -NOTHELD job");
     ck_assert(coordinator_drained(core));
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(limit_of_locks)
+T(limit_of_locks)
 {
     config.max_locks = 2;
     start(3);
@@ -212,9 +203,8 @@ START_TEST(limit_of_locks)
     ask(3, "LOCK c");
     EXPECT("m0-2 SET c *", "m0-2 ZADD c *");
 }
-END_TEST
 
-START_TEST(limit_of_waiters)
+T(limit_of_waiters)
 {
     config.max_waiters = 2;
     start(3);
@@ -228,9 +218,8 @@ START_TEST(limit_of_waiters)
     ask(4, "LOCK job wait=1m");
     EXPECT("s2 #2 -CANCELLED job", "s2 #6 +OK");
 }
-END_TEST
 
-START_TEST(limits_of_a_client)
+T(limits_of_a_client)
 {
     config.max_locks_per_client = 3;
     config.max_waits_per_client = 2;
@@ -248,9 +237,8 @@ START_TEST(limits_of_a_client)
     ask(3, "LOCK c"); /* another session has limits of its own */
     EXPECT("m0-2 SET c *", "m0-2 ZADD c *");
 }
-END_TEST
 
-START_TEST(limits_of_times)
+T(limits_of_times)
 {
     start(3);
     ask(1, "LOCK job ttl=99ms");
@@ -262,24 +250,4 @@ START_TEST(limits_of_times)
     ask(1, "LOCK a ttl=100ms max=100ms");
     ask(1, "LOCK b ttl=60s");
     EXPECT("m0-2 SET a T1 100", "m0-2 ZADD a *", "m0-2 SET b T2 60000", "m0-2 ZADD b *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {finish_answers_first_attempts_and_cancels_what_waits,
-                                  finish_while_the_name_is_being_given_back,
-                                  release_of_a_session_one_lock_a_step,
-                                  release_while_a_round_is_under_way,
-                                  drop_lets_locks_run_out,
-                                  drop_undoes_a_round_under_way,
-                                  drain_refuses_who_waits_and_who_comes,
-                                  drain_ends_at_its_time_out,
-                                  drain_waits_for_replies_that_are_due,
-                                  limit_of_locks,
-                                  limit_of_waiters,
-                                  limits_of_a_client,
-                                  limits_of_times,
-                                  NULL};
-    return trace_run("coordinator: session", tests);
 }

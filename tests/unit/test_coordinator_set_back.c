@@ -10,7 +10,7 @@ static void nothing_is_left(void)
 
 /* ---- below a quorum ---- */
 
-START_TEST(below_a_quorum_it_is_set_back_everywhere)
+T(below_a_quorum_it_is_set_back_everywhere)
 {
     config.masters = 5;
     start(5);
@@ -40,9 +40,8 @@ START_TEST(below_a_quorum_it_is_set_back_everywhere)
     EXPECT_NOTHING();
     nothing_is_left();
 }
-END_TEST
 
-START_TEST(a_token_that_nobody_has)
+T(a_token_that_nobody_has)
 {
     start(5);
     ask(1, "RESUME job token=X");
@@ -58,9 +57,8 @@ START_TEST(a_token_that_nobody_has)
     vote("1-4", "MOVE NO");
     nothing_is_left();
 }
-END_TEST
 
-START_TEST(a_token_that_nobody_has_while_a_master_hangs)
+T(a_token_that_nobody_has_while_a_master_hangs)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -76,9 +74,8 @@ START_TEST(a_token_that_nobody_has_while_a_master_hangs)
     EXPECT("m0-1 MOVE job X T2", "m0-2 MOVE job T2 X", "s1 #2 -NOTHELD job");
     vote("2", "MOVE NO, MOVE NO");
 }
-END_TEST
 
-START_TEST(too_few_answers)
+T(too_few_answers)
 {
     start(3);
     ask(1, "RESUME a token=X");
@@ -98,10 +95,9 @@ START_TEST(too_few_answers)
     vote("2", "MOVE YES, MOVE YES");
     vote("0-1", "MOVE NO");
 }
-END_TEST
 
 /* A master that restarted with its disk of an hour ago has the token, the others do not. */
-START_TEST(moved_in_quarantine_alone)
+T(moved_in_quarantine_alone)
 {
     start(3);
     restart(2, 0);
@@ -117,10 +113,9 @@ START_TEST(moved_in_quarantine_alone)
     vote("1", "MOVE NO, MOVE NO");
     vote("2", "MOVE YES");
 }
-END_TEST
 
 /* A no from a master that may have forgotten the token proves nothing. */
-START_TEST(not_there_in_quarantine)
+T(not_there_in_quarantine)
 {
     start(3);
     restart(2, 0);
@@ -135,11 +130,10 @@ START_TEST(not_there_in_quarantine)
     vote("0,2", "MOVE NO");
     vote("1", "MOVE YES, MOVE YES");
 }
-END_TEST
 
 /* ---- later ---- */
 
-START_TEST(extended_below_a_quorum)
+T(extended_below_a_quorum)
 {
     start(3);
     ask(1, "RESUME a token=X");
@@ -159,9 +153,8 @@ START_TEST(extended_below_a_quorum)
     vote("2", "EXTEND 10000, ZADD YES, MOVE NO, MOVE YES");
     nothing_is_left();
 }
-END_TEST
 
-START_TEST(a_raise_that_fails)
+T(a_raise_that_fails)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -174,10 +167,9 @@ START_TEST(a_raise_that_fails)
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/3 nodes=+!! retry=20 : *");
     vote("0-2", "MOVE YES");
 }
-END_TEST
 
 /* A master in quarantine, whose answer is still to come, could not help. */
-START_TEST(a_raise_that_fails_before_quarantine_answers)
+T(a_raise_that_fails_before_quarantine_answers)
 {
     start(3);
     restart(2, 0);
@@ -193,9 +185,8 @@ START_TEST(a_raise_that_fails_before_quarantine_answers)
     vote("1", "ZSCORE 5, MOVE YES");
     vote("2", "MOVE YES, EXTEND 10000, MOVE YES");
 }
-END_TEST
 
-START_TEST(no_fence_is_high_enough)
+T(no_fence_is_high_enough)
 {
     markers[0].clock_ms = (int64_t)(FENCE_MAX / 1000);
     start(1);
@@ -212,9 +203,8 @@ START_TEST(no_fence_is_high_enough)
     EXPECT("m0 MOVE job X T2", "m0 MOVE job T2 X", "s1 #2 -LIMIT job limit=fence");
     vote("0", "MOVE YES");
 }
-END_TEST
 
-START_TEST(its_time_is_over)
+T(its_time_is_over)
 {
     start(3);
     ask(1, "RESUME job token=X ttl=100ms");
@@ -227,10 +217,9 @@ START_TEST(its_time_is_over)
     vote("0-1", "MOVE YES");
     vote("2", "EXTEND 100, ZADD YES, MOVE YES");
 }
-END_TEST
 
 /* Grants that came before a master's connection was lost do not count after it. */
-START_TEST(a_master_that_is_lost_meanwhile)
+T(a_master_that_is_lost_meanwhile)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -251,11 +240,10 @@ START_TEST(a_master_that_is_lost_meanwhile)
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 MOVE job T1 X");
     vote("0", "MOVE NO");
 }
-END_TEST
 
 /* ---- nobody is there to be told ---- */
 
-START_TEST(the_client_is_gone)
+T(the_client_is_gone)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -279,10 +267,9 @@ START_TEST(the_client_is_gone)
     vote("1-2", "MOVE NO");
     nothing_is_left();
 }
-END_TEST
 
 /* The session has other locks, which are still being unbound. */
-START_TEST(the_client_is_going)
+T(the_client_is_going)
 {
     start(3);
     grant(1, "LOCK other");
@@ -297,10 +284,9 @@ START_TEST(the_client_is_going)
     vote("0-1", "MOVE YES");
     vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
 }
-END_TEST
 
 /* The client asks nothing more, but it asked this before. */
-START_TEST(a_client_that_finishes_gets_its_answer)
+T(a_client_that_finishes_gets_its_answer)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -315,9 +301,8 @@ START_TEST(a_client_that_finishes_gets_its_answer)
     EXPECT("s1 !LOST job token=T1 reason=closed", "m0-2 RELEASE job T1 WAKE", "s1 ended");
     vote("0-2", "RELEASE YES");
 }
-END_TEST
 
-START_TEST(no_byte_of_its_answer_was_written)
+T(no_byte_of_its_answer_was_written)
 {
     start(3);
     grant(1, "LOCK job");
@@ -339,12 +324,11 @@ START_TEST(no_byte_of_its_answer_was_written)
     EXPECT("m0-1 MOVE job T1 T3", "m0-1 EXTEND job T3 10000", "m0-1 ZADD job *",
            "s3 #3 +LOCKED job token=T3 *");
 }
-END_TEST
 
 /* ---- what masters owe ---- */
 
 /* A set-back writes: a master that is out of memory refuses it, and is asked again. */
-START_TEST(a_set_back_that_is_refused_is_owed)
+T(a_set_back_that_is_refused_is_owed)
 {
     start(3);
     ask(1, "RESUME job token=X");
@@ -362,10 +346,9 @@ START_TEST(a_set_back_that_is_refused_is_owed)
     EXPECT_MASTER(0, "up");
     nothing_is_left();
 }
-END_TEST
 
 /* A hung master may run the MOVE long after it was sent, and the old token may have any TTL. */
-START_TEST(a_set_back_is_owed_until_max_ttl_after_the_kill)
+T(a_set_back_is_owed_until_max_ttl_after_the_kill)
 {
     start(3);
     ask(1, "RESUME job token=X ttl=1s");
@@ -387,10 +370,9 @@ START_TEST(a_set_back_is_owed_until_max_ttl_after_the_kill)
     at(160000);
     EXPECT_MASTER(2, "down");
 }
-END_TEST
 
 /* The same where the RESUME was granted, and its answer reached nobody. */
-START_TEST(an_undelivered_one_is_owed_until_max_ttl_after_the_kill)
+T(an_undelivered_one_is_owed_until_max_ttl_after_the_kill)
 {
     start(3);
     uint64_t request = ask(1, "RESUME job token=X ttl=1s");
@@ -413,30 +395,4 @@ START_TEST(an_undelivered_one_is_owed_until_max_ttl_after_the_kill)
     EXPECT_MASTER(2, "down undo=1");
     at(160000);
     EXPECT_MASTER(2, "down");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {below_a_quorum_it_is_set_back_everywhere,
-                                  a_token_that_nobody_has,
-                                  a_token_that_nobody_has_while_a_master_hangs,
-                                  too_few_answers,
-                                  moved_in_quarantine_alone,
-                                  not_there_in_quarantine,
-                                  extended_below_a_quorum,
-                                  a_raise_that_fails,
-                                  a_raise_that_fails_before_quarantine_answers,
-                                  no_fence_is_high_enough,
-                                  its_time_is_over,
-                                  a_master_that_is_lost_meanwhile,
-                                  the_client_is_gone,
-                                  the_client_is_going,
-                                  a_client_that_finishes_gets_its_answer,
-                                  no_byte_of_its_answer_was_written,
-                                  a_set_back_that_is_refused_is_owed,
-                                  a_set_back_is_owed_until_max_ttl_after_the_kill,
-                                  an_undelivered_one_is_owed_until_max_ttl_after_the_kill,
-                                  NULL};
-    return trace_run("coordinator: set back", tests);
 }

@@ -19,7 +19,7 @@ static void shared_by_two(void)
     share(2);
 }
 
-START_TEST(each_reader_has_a_token_of_its_own)
+T(each_reader_has_a_token_of_its_own)
 {
     start(3);
     ask(1, "LOCK job mode=shared");
@@ -46,9 +46,8 @@ START_TEST(each_reader_has_a_token_of_its_own)
     EXPECT("s3 #6 +UNLOCKED job confirmed=2/3");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(a_writer_waits_for_all_readers_and_readers_behind_it_wait)
+T(a_writer_waits_for_all_readers_and_readers_behind_it_wait)
 {
     shared_by_two();
     ask(3, "LOCK job wait=1m");
@@ -68,9 +67,8 @@ START_TEST(a_writer_waits_for_all_readers_and_readers_behind_it_wait)
     ask(3, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3", "m0-2 SHARE job T4 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(readers_behind_a_reader_come_along)
+T(readers_behind_a_reader_come_along)
 {
     start(3);
     grant(1, "LOCK job");
@@ -90,9 +88,8 @@ START_TEST(readers_behind_a_reader_come_along)
     work();
     EXPECT_NOTHING(); /* the writer waits for both, and the reader behind it */
 }
-END_TEST
 
-START_TEST(who_shares_it_may_take_it_once_more_at_any_time)
+T(who_shares_it_may_take_it_once_more_at_any_time)
 {
     shared_by_two();
     ask(3, "LOCK job wait=1m");
@@ -108,9 +105,8 @@ START_TEST(who_shares_it_may_take_it_once_more_at_any_time)
     ask(8, "LOCK other mode=shared token=T3");
     EXPECT("s8 #9 -NOTHELD other *");
 }
-END_TEST
 
-START_TEST(a_reader_that_broke_is_left_to_run_out)
+T(a_reader_that_broke_is_left_to_run_out)
 {
     shared_by_two();
     ask(3, "LOCK job wait=1m");
@@ -122,9 +118,8 @@ START_TEST(a_reader_that_broke_is_left_to_run_out)
     vote("0-2", "RELEASE YES, SET NO, ZADD YES"); /* T1 is still there */
     EXPECT("s2 #4 +UNLOCKED *", "m0-2 RELEASE job T3", "m0-2 ENQUEUE job 0");
 }
-END_TEST
 
-START_TEST(without_a_token_the_last_one_is_given_back)
+T(without_a_token_the_last_one_is_given_back)
 {
     start(3);
     ask(1, "LOCK job mode=shared");
@@ -139,9 +134,8 @@ START_TEST(without_a_token_the_last_one_is_given_back)
     ask(1, "UNLOCK job");
     EXPECT("s1 #5 -NOTHELD job *");
 }
-END_TEST
 
-START_TEST(a_reader_is_resumed_beside_the_others)
+T(a_reader_is_resumed_beside_the_others)
 {
     shared_by_two();
     ask(3, "RESUME job token=T1");
@@ -156,10 +150,9 @@ START_TEST(a_reader_is_resumed_beside_the_others)
     ask(3, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3 WAKE");
 }
-END_TEST
 
 /* The fence must be stored behind the key: a master that runs SHARE late has answered the proposal too soon. */
-START_TEST(a_script_that_was_lost_voids_the_proposals)
+T(a_script_that_was_lost_voids_the_proposals)
 {
     start(3);
     ask(1, "LOCK job mode=shared");
@@ -171,11 +164,10 @@ START_TEST(a_script_that_was_lost_voids_the_proposals)
     vote("1-2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000008 *");
 }
-END_TEST
 
 /* The same while scores are read: master 2 accepted the proposal before a writer had the name with a higher fence,
  * which master 1 tells. */
-START_TEST(a_script_that_was_lost_while_scores_are_read)
+T(a_script_that_was_lost_while_scores_are_read)
 {
     start(3);
     ask(1, "LOCK job mode=shared");
@@ -190,9 +182,8 @@ START_TEST(a_script_that_was_lost_while_scores_are_read)
     vote("1", "ZSCORE 1000500");
     EXPECT("m0-2 ZADD job 1000501");
 }
-END_TEST
 
-START_TEST(a_master_that_forgot_is_healed_as_a_reader)
+T(a_master_that_forgot_is_healed_as_a_reader)
 {
     start(3);
     share(1);
@@ -207,7 +198,6 @@ START_TEST(a_master_that_forgot_is_healed_as_a_reader)
     vote("1", "EXTEND 10000");
     EXPECT("s1 !RENEWED *", "m2 SHARE_AT job T1 1700000013897");
 }
-END_TEST
 
 /* ---- a writer's mark ---- */
 
@@ -228,15 +218,14 @@ static void marked(void)
     EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 ENQUEUE job 0");
 }
 
-START_TEST(a_writer_that_leaves_takes_its_mark_along)
+T(a_writer_that_leaves_takes_its_mark_along)
 {
     marked();
     cancel(1, 1);
     EXPECT("s1 #1 -CANCELLED job", "m0-2 ALONG job", "m0-2 DEQUEUE job", "s1 #2 +OK");
 }
-END_TEST
 
-START_TEST(a_writer_that_gets_it_takes_its_mark_along)
+T(a_writer_that_gets_it_takes_its_mark_along)
 {
     marked();
     hears("0-2", "woke job");
@@ -244,9 +233,8 @@ START_TEST(a_writer_that_gets_it_takes_its_mark_along)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED *", "m0-2 ALONG job");
 }
-END_TEST
 
-START_TEST(a_reader_asks_the_queue_as_a_reader_and_wakes_others)
+T(a_reader_asks_the_queue_as_a_reader_and_wakes_others)
 {
     listening();
     ask(1, "LOCK job mode=shared wait=1m");
@@ -259,33 +247,11 @@ START_TEST(a_reader_asks_the_queue_as_a_reader_and_wakes_others)
     vote("0-1", "SHARE YES, ZADD YES");
     EXPECT("m0-2 ALONG job", "s1 #1 +LOCKED job token=T2 *", "m2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(readers_here_pass_a_wake_on)
+T(readers_here_pass_a_wake_on)
 {
     listening();
     share(1);
     hears("0", "woke job");
     EXPECT("m0 ALONG job");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {each_reader_has_a_token_of_its_own,
-                                  a_writer_waits_for_all_readers_and_readers_behind_it_wait,
-                                  readers_behind_a_reader_come_along,
-                                  who_shares_it_may_take_it_once_more_at_any_time,
-                                  a_reader_that_broke_is_left_to_run_out,
-                                  without_a_token_the_last_one_is_given_back,
-                                  a_reader_is_resumed_beside_the_others,
-                                  a_script_that_was_lost_voids_the_proposals,
-                                  a_script_that_was_lost_while_scores_are_read,
-                                  a_master_that_forgot_is_healed_as_a_reader,
-                                  a_writer_that_leaves_takes_its_mark_along,
-                                  a_writer_that_gets_it_takes_its_mark_along,
-                                  a_reader_asks_the_queue_as_a_reader_and_wakes_others,
-                                  readers_here_pass_a_wake_on,
-                                  NULL};
-    return trace_run("coordinator: shared", tests);
 }

@@ -25,7 +25,7 @@ static void one_sleeps(void)
 
 /* ---- which slot ---- */
 
-START_TEST(each_gets_a_slot_of_its_own)
+T(each_gets_a_slot_of_its_own)
 {
     start(3);
     ask(1, "LOCK job slots=2");
@@ -39,9 +39,8 @@ START_TEST(each_gets_a_slot_of_its_own)
     ask(3, "LOCK job slots=2"); /* both are held here: no master is asked */
     EXPECT("s3 #3 -BUSY job");
 }
-END_TEST
 
-START_TEST(a_slot_that_was_given_back_is_asked_for_first)
+T(a_slot_that_was_given_back_is_asked_for_first)
 {
     three_are_held();
     ask(4, "LOCK job slots=3 wait=1m");
@@ -50,9 +49,8 @@ START_TEST(a_slot_that_was_given_back_is_asked_for_first)
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s2 #5 +UNLOCKED job confirmed=2/3 slot=1", "s4 #4 +LOCKED job token=T4 * slot=1");
 }
-END_TEST
 
-START_TEST(a_refused_head_looks_and_asks_for_a_free_slot)
+T(a_refused_head_looks_and_asks_for_a_free_slot)
 {
     start(3);
     ask(1, "LOCK job slots=4");
@@ -67,9 +65,8 @@ START_TEST(a_refused_head_looks_and_asks_for_a_free_slot)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T2 * slot=2");
 }
-END_TEST
 
-START_TEST(a_slot_is_free_where_a_quorum_shows_it_free)
+T(a_slot_is_free_where_a_quorum_shows_it_free)
 {
     start(3);
     ask(1, "LOCK job slots=3");
@@ -85,9 +82,8 @@ START_TEST(a_slot_is_free_where_a_quorum_shows_it_free)
     vote("0-2", "SET YES, ZADD YES");
     forget();
 }
-END_TEST
 
-START_TEST(where_none_is_free_wait_0_is_busy)
+T(where_none_is_free_wait_0_is_busy)
 {
     start(3);
     ask(1, "LOCK job slots=3");
@@ -98,9 +94,8 @@ START_TEST(where_none_is_free_wait_0_is_busy)
     vote("0-1", "RELEASE NO, LOOK 111");
     EXPECT("s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(after_four_slots_the_votes_were_split)
+T(after_four_slots_the_votes_were_split)
 {
     start(3);
     ask(1, "LOCK job slots=8");
@@ -117,9 +112,8 @@ START_TEST(after_four_slots_the_votes_were_split)
            "m0-2 SET job,2 T4 10000", "m0-2 ZADD job,2 *", "m0-2 RELEASE job,2 T4", "m0-2 SET job,3 T5 10000",
            "m0-2 ZADD job,3 *", "m0-2 RELEASE job,3 T5", "s1 #1 -BUSY job split=1");
 }
-END_TEST
 
-START_TEST(a_head_that_waits_looks_again_after_a_pause)
+T(a_head_that_waits_looks_again_after_a_pause)
 {
     start(3);
     hears("0-2", "listens");
@@ -139,9 +133,8 @@ START_TEST(a_head_that_waits_looks_again_after_a_pause)
     vote("0-2", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T3 * slot=1", "m0-2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(wait_0_begins_no_round_after_node_timeout)
+T(wait_0_begins_no_round_after_node_timeout)
 {
     start(3);
     ask(1, "LOCK job slots=3");
@@ -155,9 +148,8 @@ START_TEST(wait_0_begins_no_round_after_node_timeout)
     vote("0-2", "LOOK 110");
     EXPECT("s1 #1 -BUSY job split=1");
 }
-END_TEST
 
-START_TEST(too_few_answers_are_no_quorum)
+T(too_few_answers_are_no_quorum)
 {
     start(3);
     ask(1, "LOCK job slots=3");
@@ -169,9 +161,8 @@ START_TEST(too_few_answers_are_no_quorum)
     vote("1-2", "LOOK OOM");
     EXPECT("s1 #1 -NOQUORUM job *");
 }
-END_TEST
 
-START_TEST(a_lost_script_is_asked_for_again)
+T(a_lost_script_is_asked_for_again)
 {
     start(3);
     ask(1, "LOCK job slots=3");
@@ -184,9 +175,8 @@ START_TEST(a_lost_script_is_asked_for_again)
     vote("0-1", "LOOK 111");
     EXPECT("s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(a_look_serves_the_next_requests)
+T(a_look_serves_the_next_requests)
 {
     start(3);
     ask(1, "LOCK job slots=4");
@@ -201,11 +191,10 @@ START_TEST(a_look_serves_the_next_requests)
     vote("0-2", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T3 * slot=3");
 }
-END_TEST
 
 /* ---- waiting ---- */
 
-START_TEST(a_head_sleeps_until_it_is_woken)
+T(a_head_sleeps_until_it_is_woken)
 {
     one_sleeps();
     at(1100);
@@ -217,9 +206,8 @@ START_TEST(a_head_sleeps_until_it_is_woken)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T2 * slot=0", "m0-2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(a_head_that_few_heard_polls)
+T(a_head_that_few_heard_polls)
 {
     start(3);
     hears("0-2", "listens");
@@ -234,9 +222,8 @@ START_TEST(a_head_that_few_heard_polls)
     at(1200);
     EXPECT("m0-2 LOOK job 2 JOIN");
 }
-END_TEST
 
-START_TEST(a_wake_that_nobody_needs_is_passed_on)
+T(a_wake_that_nobody_needs_is_passed_on)
 {
     one_sleeps();
     cancel(1, 1);
@@ -244,10 +231,9 @@ START_TEST(a_wake_that_nobody_needs_is_passed_on)
     hears("0", "woke job");
     EXPECT("m0 ALONG job"); /* nothing of the name is here: slots or none */
 }
-END_TEST
 
 /* The head was woken for a slot, and leaves while it looks which one that is. */
-START_TEST(a_wake_is_passed_on_by_a_head_that_leaves)
+T(a_wake_is_passed_on_by_a_head_that_leaves)
 {
     one_sleeps();
     at(1100);
@@ -256,10 +242,9 @@ START_TEST(a_wake_is_passed_on_by_a_head_that_leaves)
     cancel(1, 1);
     EXPECT("s1 #1 -CANCELLED job", "m0-2 DEQUEUE job", "m0-1 PASS job", "s1 #2 +OK");
 }
-END_TEST
 
 /* This daemon has slots, but nobody waits here for another one. */
-START_TEST(a_holder_passes_a_wake_on)
+T(a_holder_passes_a_wake_on)
 {
     three_are_held();
     hears("1", "woke job");
@@ -267,9 +252,8 @@ START_TEST(a_holder_passes_a_wake_on)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job,0 T1 WAKE");
 }
-END_TEST
 
-START_TEST(the_release_of_any_slot_wakes_those_who_wait_elsewhere)
+T(the_release_of_any_slot_wakes_those_who_wait_elsewhere)
 {
     three_are_held();
     hears("1", "told job");
@@ -279,19 +263,17 @@ START_TEST(the_release_of_any_slot_wakes_those_who_wait_elsewhere)
     EXPECT("s3 !LOST *", "m0-2 RELEASE job,2 T3 WAKE");
     forget();
 }
-END_TEST
 
-START_TEST(who_is_told_and_has_nothing_passes_it_on)
+T(who_is_told_and_has_nothing_passes_it_on)
 {
     start(3);
     hears("1", "told job");
     EXPECT("m1 PASS job");
 }
-END_TEST
 
 /* ---- one name, one number of slots ---- */
 
-START_TEST(another_number_of_slots_is_another_mode)
+T(another_number_of_slots_is_another_mode)
 {
     three_are_held();
     ask(4, "LOCK job slots=4");
@@ -304,9 +286,8 @@ START_TEST(another_number_of_slots_is_another_mode)
     ask(5, "LOCK other slots=3");
     EXPECT("s5 #8 -MODE other : it is in use without slots=*");
 }
-END_TEST
 
-START_TEST(other_daemons_may_say_another_number)
+T(other_daemons_may_say_another_number)
 {
     start(3);
     ask(1, "LOCK job slots=3 wait=1m");
@@ -317,11 +298,10 @@ START_TEST(other_daemons_may_say_another_number)
     vote("0-1", "LOOK 000n8");
     EXPECT("s1 #1 -MODE job slots=8", "m0-2 DEQUEUE job");
 }
-END_TEST
 
 /* ---- by token ---- */
 
-START_TEST(a_token_finds_its_slot)
+T(a_token_finds_its_slot)
 {
     three_are_held();
     ask(9, "CHECK job token=T2");
@@ -336,9 +316,8 @@ START_TEST(a_token_finds_its_slot)
     EXPECT("s2 !LOST job token=T2 reason=released slot=1", "m0-2 RELEASE job,1 T2");
     forget();
 }
-END_TEST
 
-START_TEST(without_a_token_the_latest_slot_is_given_back)
+T(without_a_token_the_latest_slot_is_given_back)
 {
     start(3);
     for (unsigned i = 0; i < 3; i++)
@@ -354,10 +333,9 @@ START_TEST(without_a_token_the_latest_slot_is_given_back)
     vote("0-2", "RELEASE YES, RELEASE YES");
     forget();
 }
-END_TEST
 
 /* Another daemon granted it: only the token says which slot it is. */
-START_TEST(a_token_of_another_daemon_is_resumed)
+T(a_token_of_another_daemon_is_resumed)
 {
     three_are_held();
     drop(3);
@@ -372,10 +350,9 @@ START_TEST(a_token_of_another_daemon_is_resumed)
     ask(5, "LOCK job slots=3");
     EXPECT("s5 #5 -BUSY job");
 }
-END_TEST
 
 /* A daemon that only knows a token does not know how many slots there are. */
-START_TEST(a_resumed_slot_is_within_the_slots)
+T(a_resumed_slot_is_within_the_slots)
 {
     three_are_held();
     ask(9, "UNLOCK job token=T1");
@@ -391,10 +368,9 @@ START_TEST(a_resumed_slot_is_within_the_slots)
     ask(5, "LOCK job slots=5");
     EXPECT("m0-2 SET job,0 *", "m0-2 ZADD job,0 *");
 }
-END_TEST
 
 /* Clients of another daemon named more slots. */
-START_TEST(a_slot_beyond_the_slots_goes_to_nobody_here)
+T(a_slot_beyond_the_slots_goes_to_nobody_here)
 {
     three_are_held();
     ask(9, "UNLOCK job token=T1");
@@ -414,10 +390,9 @@ START_TEST(a_slot_beyond_the_slots_goes_to_nobody_here)
     vote("0-1", "RELEASE YES");
     EXPECT("s6 #8 +UNLOCKED job *", "m0-2 LOOK job *");
 }
-END_TEST
 
 /* Requests that wait here hear of a release by the token of another daemon's slot. */
-START_TEST(a_release_by_token_lets_the_head_ask)
+T(a_release_by_token_lets_the_head_ask)
 {
     one_sleeps();
     ask(9, "UNLOCK job token=T1");
@@ -425,10 +400,9 @@ START_TEST(a_release_by_token_lets_the_head_ask)
     vote("0-1", "RELEASE YES");
     EXPECT("s9 #2 +UNLOCKED job confirmed=2/3 slot=0", "m0-2 SET job,0 *", "m0-2 ZADD job,0 *");
 }
-END_TEST
 
 /* The head asks for slot 1 when it is handed slot 0; its SETs are good for the next request. */
-START_TEST(a_head_that_asks_for_one_slot_is_handed_another)
+T(a_head_that_asks_for_one_slot_is_handed_another)
 {
     start(3);
     grant(1, "LOCK job slots=2");
@@ -446,11 +420,10 @@ START_TEST(a_head_that_asks_for_one_slot_is_handed_another)
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s1 #6 +UNLOCKED *", "s4 #4 +LOCKED job token=T6 * slot=0", "m0-2 ZADD job,0 *");
 }
-END_TEST
 
 /* ---- hand-off ---- */
 
-START_TEST(a_slot_is_handed_on)
+T(a_slot_is_handed_on)
 {
     start(3);
     grant(1, "LOCK job slots=1");
@@ -462,41 +435,4 @@ START_TEST(a_slot_is_handed_on)
     forget();
     ask(2, "UNLOCK job");
     EXPECT("s2 #6 +UNLOCKED job confirmed=0/3 handed=1 slot=0", "s3 #3 +LOCKED job token=T4 * slot=0");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        each_gets_a_slot_of_its_own,
-        a_slot_that_was_given_back_is_asked_for_first,
-        a_refused_head_looks_and_asks_for_a_free_slot,
-        a_slot_is_free_where_a_quorum_shows_it_free,
-        where_none_is_free_wait_0_is_busy,
-        after_four_slots_the_votes_were_split,
-        a_head_that_waits_looks_again_after_a_pause,
-        wait_0_begins_no_round_after_node_timeout,
-        too_few_answers_are_no_quorum,
-        a_lost_script_is_asked_for_again,
-        a_look_serves_the_next_requests,
-        a_head_sleeps_until_it_is_woken,
-        a_head_that_few_heard_polls,
-        a_wake_that_nobody_needs_is_passed_on,
-        a_wake_is_passed_on_by_a_head_that_leaves,
-        a_holder_passes_a_wake_on,
-        the_release_of_any_slot_wakes_those_who_wait_elsewhere,
-        who_is_told_and_has_nothing_passes_it_on,
-        another_number_of_slots_is_another_mode,
-        other_daemons_may_say_another_number,
-        a_token_finds_its_slot,
-        without_a_token_the_latest_slot_is_given_back,
-        a_token_of_another_daemon_is_resumed,
-        a_resumed_slot_is_within_the_slots,
-        a_slot_beyond_the_slots_goes_to_nobody_here,
-        a_release_by_token_lets_the_head_ask,
-        a_slot_is_handed_on,
-        a_head_that_asks_for_one_slot_is_handed_another,
-        NULL,
-    };
-    return trace_run("coordinator_slots", tests);
 }

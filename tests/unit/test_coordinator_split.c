@@ -12,7 +12,7 @@ static void split_over_five(const char *granted, const char *refused)
     forget();
 }
 
-START_TEST(the_first_masters_choice_asks_again_and_wins)
+T(the_first_masters_choice_asks_again_and_wins)
 {
     split_over_five("0,3", "1-2,4");
     EXPECT_DEADLINE(1001);
@@ -27,9 +27,8 @@ START_TEST(the_first_masters_choice_asks_again_and_wins)
     vote("3", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1001007 valid=9896 until=10897"); /* from the first t0 */
 }
-END_TEST
 
-START_TEST(who_was_refused_there_is_busy_at_once)
+T(who_was_refused_there_is_busy_at_once)
 {
     start(3);
     ask(1, "LOCK job");
@@ -40,9 +39,8 @@ START_TEST(who_was_refused_there_is_busy_at_once)
     vote("0", "SET NO");
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(two_refusals_do_not_decide_before_the_first_master_did)
+T(two_refusals_do_not_decide_before_the_first_master_did)
 {
     start(3);
     ask(1, "LOCK job");
@@ -63,9 +61,8 @@ START_TEST(two_refusals_do_not_decide_before_the_first_master_did)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1");
 }
-END_TEST
 
-START_TEST(a_lock_that_another_has_is_busy)
+T(a_lock_that_another_has_is_busy)
 {
     split_over_five("0", "1-4");
     at(1001);
@@ -76,9 +73,8 @@ START_TEST(a_lock_that_another_has_is_busy)
     vote("4", "SET NO, GET X");
     EXPECT("m0-4 RELEASE job T1", "s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(what_was_seen_before_a_re_ask_counts_no_more)
+T(what_was_seen_before_a_re_ask_counts_no_more)
 {
     split_over_five("0", "1-4");
     at(1001);
@@ -94,9 +90,8 @@ START_TEST(what_was_seen_before_a_re_ask_counts_no_more)
     at(1004);
     EXPECT("m1,3-4 SET job T1 10000", "m1,3-4 GET job");
 }
-END_TEST
 
-START_TEST(re_asks_are_used_up)
+T(re_asks_are_used_up)
 {
     static const int64_t pauses_ms[] = {1, 1, 2, 4, 8, 16, 32, 64};
     start(3);
@@ -127,9 +122,8 @@ START_TEST(re_asks_are_used_up)
     vote("0-2", "ZADD YES, RELEASE NO");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(one_that_would_wait_tries_later_instead)
+T(one_that_would_wait_tries_later_instead)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -139,9 +133,8 @@ START_TEST(one_that_would_wait_tries_later_instead)
     vote("2", "SET NO, ZADD YES");
     EXPECT("m0-2 RELEASE job T1", "m0-2 ENQUEUE job *");
 }
-END_TEST
 
-START_TEST(a_silent_first_master_is_passed_over)
+T(a_silent_first_master_is_passed_over)
 {
     start(3);
     ask(1, "LOCK job");
@@ -160,9 +153,8 @@ START_TEST(a_silent_first_master_is_passed_over)
     vote("1-2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 *");
 }
-END_TEST
 
-START_TEST(a_first_master_with_an_error_is_passed_over)
+T(a_first_master_with_an_error_is_passed_over)
 {
     start(5);
     ask(1, "LOCK job");
@@ -175,9 +167,8 @@ START_TEST(a_first_master_with_an_error_is_passed_over)
     vote("1", "SET NO, ZADD YES");
     EXPECT("m0-4 RELEASE job T1", "s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(a_master_in_quarantine_does_not_decide)
+T(a_master_in_quarantine_does_not_decide)
 {
     start(3);
     restart(0, 3);
@@ -191,9 +182,8 @@ START_TEST(a_master_in_quarantine_does_not_decide)
     at(1001);
     EXPECT("m2 SET job T1 10000", "m2 GET job");
 }
-END_TEST
 
-START_TEST(order_is_that_of_run_ids)
+T(order_is_that_of_run_ids)
 {
     info[2].run_id[0] = '/'; /* before '0' */
     start(3);
@@ -205,9 +195,8 @@ START_TEST(order_is_that_of_run_ids)
     vote("2", "SET NO");
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(noquorum_where_fewer_than_q_answer)
+T(noquorum_where_fewer_than_q_answer)
 {
     start(5);
     ask(1, "LOCK job");
@@ -220,9 +209,8 @@ START_TEST(noquorum_where_fewer_than_q_answer)
     vote("4", "SET OOM");
     EXPECT("m0-4 RELEASE job T1", "s1 #1 -NOQUORUM job votes=1/5 nodes=+-!!! *");
 }
-END_TEST
 
-START_TEST(noquorum_when_the_masters_are_lost_meanwhile)
+T(noquorum_when_the_masters_are_lost_meanwhile)
 {
     split_over_five("0,3", "1-2,4");
     at(1001);
@@ -236,18 +224,16 @@ START_TEST(noquorum_when_the_masters_are_lost_meanwhile)
     work();
     EXPECT("m0,3 RELEASE job T1", "s1 #1 -NOQUORUM job votes=2/5 nodes=+-!+! *");
 }
-END_TEST
 
-START_TEST(the_deciding_master_is_lost_and_the_next_says_no)
+T(the_deciding_master_is_lost_and_the_next_says_no)
 {
     split_over_five("0,3", "1-2,4");
     lose(0);
     work();
     EXPECT("m1-4 RELEASE job T1", "s1 #1 -BUSY job");
 }
-END_TEST
 
-START_TEST(the_deciding_master_is_lost_and_the_next_says_yes)
+T(the_deciding_master_is_lost_and_the_next_says_yes)
 {
     split_over_five("0-1", "2-4");
     lose(0);
@@ -258,10 +244,9 @@ START_TEST(the_deciding_master_is_lost_and_the_next_says_yes)
     vote("2-3", "SET YES, GET T1");
     EXPECT("m1-3 ZADD job *");
 }
-END_TEST
 
 /* Re-asks go on at the other masters, whose time counts from their own commands. */
-START_TEST(a_silent_master_does_not_hold_up_the_others)
+T(a_silent_master_does_not_hold_up_the_others)
 {
     start(5);
     ask(1, "LOCK job");
@@ -285,9 +270,8 @@ START_TEST(a_silent_master_does_not_hold_up_the_others)
     at(1102);
     EXPECT("m0-4 RELEASE job T1", "s1 #1 -NOQUORUM job votes=2/5 nodes=++!!! *");
 }
-END_TEST
 
-START_TEST(our_own_token_is_a_grant_whose_answer_came_late)
+T(our_own_token_is_a_grant_whose_answer_came_late)
 {
     start(3);
     ask(1, "LOCK job");
@@ -308,9 +292,8 @@ START_TEST(our_own_token_is_a_grant_whose_answer_came_late)
     vote("0,2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 *");
 }
-END_TEST
 
-START_TEST(validity_counts_from_the_first_set)
+T(validity_counts_from_the_first_set)
 {
     config.node_timeout_ms = 200;
     start(3);
@@ -326,9 +309,8 @@ START_TEST(validity_counts_from_the_first_set)
     at(1128); /* the next re-ask would come too late */
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
 }
-END_TEST
 
-START_TEST(re_asks_end_with_their_client)
+T(re_asks_end_with_their_client)
 {
     split_over_five("0", "1-4");
     at(1001);
@@ -341,9 +323,8 @@ START_TEST(re_asks_end_with_their_client)
     vote("0", "RELEASE YES");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(re_asks_end_when_the_daemon_stops)
+T(re_asks_end_when_the_daemon_stops)
 {
     split_over_five("0", "1-4");
     drain();
@@ -351,31 +332,4 @@ START_TEST(re_asks_end_when_the_daemon_stops)
     EXPECT("s1 #1 -DRAINING job", "m0-4 RELEASE job T1 WAKE");
     at(1100);
     EXPECT_NOTHING();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {the_first_masters_choice_asks_again_and_wins,
-                                  who_was_refused_there_is_busy_at_once,
-                                  two_refusals_do_not_decide_before_the_first_master_did,
-                                  a_lock_that_another_has_is_busy,
-                                  what_was_seen_before_a_re_ask_counts_no_more,
-                                  re_asks_are_used_up,
-                                  one_that_would_wait_tries_later_instead,
-                                  a_silent_first_master_is_passed_over,
-                                  a_first_master_with_an_error_is_passed_over,
-                                  a_master_in_quarantine_does_not_decide,
-                                  order_is_that_of_run_ids,
-                                  noquorum_where_fewer_than_q_answer,
-                                  noquorum_when_the_masters_are_lost_meanwhile,
-                                  the_deciding_master_is_lost_and_the_next_says_no,
-                                  the_deciding_master_is_lost_and_the_next_says_yes,
-                                  a_silent_master_does_not_hold_up_the_others,
-                                  our_own_token_is_a_grant_whose_answer_came_late,
-                                  validity_counts_from_the_first_set,
-                                  re_asks_end_with_their_client,
-                                  re_asks_end_when_the_daemon_stops,
-                                  NULL};
-    return trace_run("coordinator: split", tests);
 }

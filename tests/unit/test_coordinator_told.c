@@ -10,7 +10,7 @@ static void listening(unsigned masters)
 
 /* ---- the holder ---- */
 
-START_TEST(a_holder_that_is_told_wakes_the_next)
+T(a_holder_that_is_told_wakes_the_next)
 {
     listening(3);
     grant(1, "LOCK job");
@@ -32,9 +32,8 @@ START_TEST(a_holder_that_is_told_wakes_the_next)
     vote("2", "RELEASE YES, ENQUEUE NO"); /* the daemon that was woken has given it back */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_holder_that_is_woken_wakes_the_next)
+T(a_holder_that_is_woken_wakes_the_next)
 {
     listening(3);
     grant(1, "LOCK job");
@@ -43,9 +42,8 @@ START_TEST(a_holder_that_is_woken_wakes_the_next)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1 WAKE");
 }
-END_TEST
 
-START_TEST(within_a_turn_the_next_here_follows)
+T(within_a_turn_the_next_here_follows)
 {
     listening(3);
     grant(1, "LOCK job");
@@ -58,9 +56,8 @@ START_TEST(within_a_turn_the_next_here_follows)
     ask(2, "UNLOCK job"); /* nobody else waits here */
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(told_while_the_release_is_under_way)
+T(told_while_the_release_is_under_way)
 {
     listening(3);
     grant(1, "LOCK job");
@@ -70,9 +67,8 @@ START_TEST(told_while_the_release_is_under_way)
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED *", "m0-2 PASS job");
 }
-END_TEST
 
-START_TEST(told_while_it_asks_or_resumes)
+T(told_while_it_asks_or_resumes)
 {
     listening(3);
     ask(1, "LOCK job");
@@ -88,7 +84,6 @@ START_TEST(told_while_it_asks_or_resumes)
     hears("0", "woke other");
     EXPECT("m0 ALONG other");
 }
-END_TEST
 
 /* ---- a name that others wanted a moment ago ---- */
 
@@ -102,7 +97,7 @@ static void wanted_a_moment_ago(void)
     forget();
 }
 
-START_TEST(a_head_joins_the_queue_before_its_first_attempt)
+T(a_head_joins_the_queue_before_its_first_attempt)
 {
     wanted_a_moment_ago();
     ask(8, "LOCK job wait=1m");
@@ -110,9 +105,8 @@ START_TEST(a_head_joins_the_queue_before_its_first_attempt)
     vote("0-2", "ENQUEUE NO");
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(but_not_if_it_does_not_wait_or_follows_a_release)
+T(but_not_if_it_does_not_wait_or_follows_a_release)
 {
     wanted_a_moment_ago();
     ask(8, "LOCK job");
@@ -122,18 +116,4 @@ START_TEST(but_not_if_it_does_not_wait_or_follows_a_release)
     EXPECT("s8 #3 +LOCKED *", "m0-2 RELEASE job T2");
     ask(7, "LOCK job wait=1m");
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_holder_that_is_told_wakes_the_next,
-                                  a_holder_that_is_woken_wakes_the_next,
-                                  within_a_turn_the_next_here_follows,
-                                  told_while_the_release_is_under_way,
-                                  told_while_it_asks_or_resumes,
-                                  a_head_joins_the_queue_before_its_first_attempt,
-                                  but_not_if_it_does_not_wait_or_follows_a_release,
-                                  NULL};
-    return trace_run("coordinator: told", tests);
 }

@@ -21,7 +21,7 @@ static void all_are_up(void)
 
 /* ---- this daemon's ---- */
 
-START_TEST(a_stall_is_ours_when_a_majority_is_ahead)
+T(a_stall_is_ours_when_a_majority_is_ahead)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -34,9 +34,8 @@ START_TEST(a_stall_is_ours_when_a_majority_is_ahead)
     EXPECT("s1 #2 +HELD job valid=8749 until=10749"); /* told before: until=10897 */
     forget();
 }
-END_TEST
 
-START_TEST(what_is_over_by_then_is_lost_at_once)
+T(what_is_over_by_then_is_lost_at_once)
 {
     start(3);
     grant(1, "LOCK job ttl=5s");
@@ -48,9 +47,8 @@ START_TEST(what_is_over_by_then_is_lost_at_once)
     EXPECT("behind 4998 of 4998", "s1 !LOST job token=T1 reason=expired");
     all_are_up();
 }
-END_TEST
 
-START_TEST(time_outs_do_not_count_a_stall)
+T(time_outs_do_not_count_a_stall)
 {
     start(3);
     ask(1, "LOCK job ttl=10s");
@@ -68,10 +66,9 @@ START_TEST(time_outs_do_not_count_a_stall)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
 /* The first answer after a stall stands alone: the other masters answered before it. */
-START_TEST(the_first_answer_after_a_stall_is_not_blamed)
+T(the_first_answer_after_a_stall_is_not_blamed)
 {
     start(5);
     show_probes = true;
@@ -92,10 +89,9 @@ START_TEST(the_first_answer_after_a_stall_is_not_blamed)
     forget();
     all_are_up();
 }
-END_TEST
 
 /* An answer to a question from before the trial may have been read before the stall. */
-START_TEST(an_answer_from_before_is_asked_for_again)
+T(an_answer_from_before_is_asked_for_again)
 {
     start(3);
     show_probes = true;
@@ -115,9 +111,8 @@ START_TEST(an_answer_from_before_is_asked_for_again)
     EXPECT("behind 498 of 498", "m1 TIME", "m2 TIME"); /* asked again, for a base */
     forget();
 }
-END_TEST
 
-START_TEST(no_grant_is_told_while_nobody_knows)
+T(no_grant_is_told_while_nobody_knows)
 {
     start(3);
     show_probes = true;
@@ -135,9 +130,8 @@ START_TEST(no_grant_is_told_while_nobody_knows)
     EXPECT("s1 #1 +LOCKED job token=T1 fence=* valid=9399 until=11399"); /* 11897 without the stall */
     forget();
 }
-END_TEST
 
-START_TEST(nor_is_it_lost_while_nobody_knows)
+T(nor_is_it_lost_while_nobody_knows)
 {
     start(3);
     show_probes = true;
@@ -155,9 +149,8 @@ START_TEST(nor_is_it_lost_while_nobody_knows)
            "s1 #1 +LOCKED job token=T1 fence=* valid=* until=11399");
     forget();
 }
-END_TEST
 
-START_TEST(an_extend_that_a_stall_made_late_is_no_loss)
+T(an_extend_that_a_stall_made_late_is_no_loss)
 {
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
@@ -172,11 +165,10 @@ START_TEST(an_extend_that_a_stall_made_late_is_no_loss)
     EXPECT_LAST("s2 #2 -NOQUORUM job votes=2/3 nodes=* retry=*");
     forget();
 }
-END_TEST
 
 /* Nobody knows which of the two clocks is right, so the stall counts as this daemon's, which is
  * safe. */
-START_TEST(a_tie_is_ours)
+T(a_tie_is_ours)
 {
     start(3);
     lose(2);
@@ -187,9 +179,8 @@ START_TEST(a_tie_is_ours)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
-START_TEST(one_alone_is_ours)
+T(one_alone_is_ours)
 {
     start(1);
     at(1990);
@@ -198,11 +189,10 @@ START_TEST(one_alone_is_ours)
     EXPECT("behind 698 of 698");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
 /* ---- a master's ---- */
 
-START_TEST(one_of_three_that_jumped_is_kept_out)
+T(one_of_three_that_jumped_is_kept_out)
 {
     start(3);
     at(1990);
@@ -217,10 +207,9 @@ START_TEST(one_of_three_that_jumped_is_kept_out)
     ck_assert_str_eq(markers[1].group.why, "clock");
     forget();
 }
-END_TEST
 
 /* A quorum must be left: when too many clocks jump, this daemon stood still. */
-START_TEST(no_more_than_a_minority_is_kept_out)
+T(no_more_than_a_minority_is_kept_out)
 {
     start(3);
     at(1990);
@@ -236,10 +225,9 @@ START_TEST(no_more_than_a_minority_is_kept_out)
     EXPECT_MASTER(1, "quarantine clock left=59602"); /* the rest of the quarantine stays as it was */
     forget();
 }
-END_TEST
 
 /* The answers that confirm a blame are awaited, but no master that did not answer before. */
-START_TEST(a_blame_waits_for_no_master_that_hangs)
+T(a_blame_waits_for_no_master_that_hangs)
 {
     start(5);
     show_probes = true;
@@ -254,11 +242,10 @@ START_TEST(a_blame_waits_for_no_master_that_hangs)
     EXPECT_MASTER(1, "quarantine clock left=60602");
     forget();
 }
-END_TEST
 
 /* Nobody knows when master 1 read its clock, since the stall that is believed in is longer than its lead.
  * So the quarantine that its key tells counts from now. */
-START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
+T(a_reading_within_a_stall_ends_no_quarantine_sooner)
 {
     start(5);
     show_probes = true;
@@ -276,10 +263,9 @@ START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
     EXPECT_MASTER(1, "quarantine clock left=30000");
     forget();
 }
-END_TEST
 
 /* The base of master 2 was read over a long round trip, which hides half of the stall. */
-START_TEST(what_a_slow_base_hides_is_not_blamed)
+T(what_a_slow_base_hides_is_not_blamed)
 {
     start(3);
     show_probes = true;
@@ -300,9 +286,8 @@ START_TEST(what_a_slow_base_hides_is_not_blamed)
     EXPECT_MASTER(1, "up");
     forget();
 }
-END_TEST
 
-START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
+T(who_another_daemon_keeps_out_for_its_clock_counts)
 {
     start(3);
     at(1500);
@@ -322,9 +307,8 @@ START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
     EXPECT("behind 798 of 798");
     forget();
 }
-END_TEST
 
-START_TEST(a_reason_of_a_later_version_is_only_a_doubt)
+T(a_reason_of_a_later_version_is_only_a_doubt)
 {
     start(3);
     at(1500);
@@ -335,10 +319,9 @@ START_TEST(a_reason_of_a_later_version_is_only_a_doubt)
     EXPECT_MASTER(1, "quarantine doubted left=60102");
     forget();
 }
-END_TEST
 
 /* The keys that the master still has were never gone. */
-START_TEST(what_a_clock_that_jumped_still_has_counts)
+T(what_a_clock_that_jumped_still_has_counts)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -355,10 +338,9 @@ START_TEST(what_a_clock_that_jumped_still_has_counts)
     EXPECT_LAST("s1 !RENEWED job token=T1 valid=*");
     forget();
 }
-END_TEST
 
 /* A missing key may have ended early: its absence does not prove a release. */
-START_TEST(what_a_clock_that_jumped_misses_counts_for_nothing)
+T(what_a_clock_that_jumped_misses_counts_for_nothing)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
@@ -377,13 +359,12 @@ START_TEST(what_a_clock_that_jumped_misses_counts_for_nothing)
     EXPECT_LAST("s1 #2 +HELD job *");
     forget();
 }
-END_TEST
 
 /* ---- drift ---- */
 
 /* A stall of a fifth of a second shows whatever became of the master since: a master's clock is its
  * machine's. */
-START_TEST(clocks_are_compared_across_runs)
+T(clocks_are_compared_across_runs)
 {
     start(1);
     restart(0, 1);
@@ -395,11 +376,10 @@ START_TEST(clocks_are_compared_across_runs)
     EXPECT_LAST("behind 198 of 198");
     forget();
 }
-END_TEST
 
 /* ---- jumps of masters that are kept out ---- */
 
-START_TEST(a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other)
+T(a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other)
 {
     start(4);
     at(1990);
@@ -414,10 +394,9 @@ START_TEST(a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other)
     forget();
     ck_assert_uint_eq(coordinator_voters(core), 3);
 }
-END_TEST
 
 /* A refused master is doubted when it is used again, which is as good as keeping it out. */
-START_TEST(a_jump_of_a_master_that_is_refused_counts)
+T(a_jump_of_a_master_that_is_refused_counts)
 {
     start(3);
     show_probes = true;
@@ -440,33 +419,4 @@ START_TEST(a_jump_of_a_master_that_is_refused_counts)
     work();
     forget();
     ck_assert_uint_eq(coordinator_voters(core), 2);
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other,
-                                  a_jump_of_a_master_that_is_refused_counts,
-                                  a_stall_is_ours_when_a_majority_is_ahead,
-                                  what_is_over_by_then_is_lost_at_once,
-                                  time_outs_do_not_count_a_stall,
-                                  the_first_answer_after_a_stall_is_not_blamed,
-                                  an_answer_from_before_is_asked_for_again,
-                                  no_grant_is_told_while_nobody_knows,
-                                  nor_is_it_lost_while_nobody_knows,
-                                  an_extend_that_a_stall_made_late_is_no_loss,
-                                  a_tie_is_ours,
-                                  one_alone_is_ours,
-                                  one_of_three_that_jumped_is_kept_out,
-                                  no_more_than_a_minority_is_kept_out,
-                                  a_blame_waits_for_no_master_that_hangs,
-                                  a_reading_within_a_stall_ends_no_quarantine_sooner,
-                                  what_a_slow_base_hides_is_not_blamed,
-                                  who_another_daemon_keeps_out_for_its_clock_counts,
-                                  a_reason_of_a_later_version_is_only_a_doubt,
-                                  what_a_clock_that_jumped_still_has_counts,
-                                  what_a_clock_that_jumped_misses_counts_for_nothing,
-                                  clocks_are_compared_across_runs,
-                                  NULL};
-    return trace_run("coordinator: trial", tests);
 }

@@ -19,7 +19,7 @@ static void shake_tried(unsigned master, const char *word)
     vote(one, votes);
 }
 
-START_TEST(tried_in_one_go)
+T(tried_in_one_go)
 {
     show_tries = true;
     start_alone(1);
@@ -30,9 +30,8 @@ START_TEST(tried_in_one_go)
     at(3000);
     EXPECT_NOTHING(); /* once is enough */
 }
-END_TEST
 
-START_TEST(refused_by_name)
+T(refused_by_name)
 {
     static const struct {
         const char *word, *is;
@@ -63,10 +62,9 @@ START_TEST(refused_by_name)
     ck_assert_int_eq(lacks(0), LACKING_NOTHING);
     forget();
 }
-END_TEST
 
 /* A server that has just started has no script yet; the driver loads it, and the question is asked again. */
-START_TEST(the_script_is_loaded_first)
+T(the_script_is_loaded_first)
 {
     show_tries = true;
     start_alone(1);
@@ -77,9 +75,8 @@ START_TEST(the_script_is_loaded_first)
     vote("0", "INFO OK, TRY YES");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
-START_TEST(a_script_that_is_never_there)
+T(a_script_that_is_never_there)
 {
     show_tries = true;
     start_alone(1);
@@ -90,10 +87,9 @@ START_TEST(a_script_that_is_never_there)
     EXPECT_MASTER(0, "refused noscript");
     forget();
 }
-END_TEST
 
 /* A full memory proves nothing: the master is tried again with each probe. */
-START_TEST(tried_again_when_the_memory_was_full)
+T(tried_again_when_the_memory_was_full)
 {
     show_tries = true;
     start_alone(1);
@@ -108,10 +104,9 @@ START_TEST(tried_again_when_the_memory_was_full)
     EXPECT_MASTER(0, "refused noscript");
     ck_assert_int_eq(lacks(0), LACKING_PEXPIRE);
 }
-END_TEST
 
 /* What INFO says is the reason, even where the server refuses all else for it. */
-START_TEST(a_cluster_node_without_slots)
+T(a_cluster_node_without_slots)
 {
     show_probes = show_tries = true;
     start_alone(1);
@@ -121,10 +116,9 @@ START_TEST(a_cluster_node_without_slots)
     EXPECT_MASTER(0, "refused cluster");
     forget();
 }
-END_TEST
 
 /* An error of the first question that failed is told by name, too. */
-START_TEST(a_probe_that_is_unknown)
+T(a_probe_that_is_unknown)
 {
     show_probes = true;
     start_alone(1);
@@ -133,18 +127,4 @@ START_TEST(a_probe_that_is_unknown)
     EXPECT_MASTER(0, "refused noperm");
     ck_assert_int_eq(lacks(0), LACKING_GETEX);
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {tried_in_one_go,
-                                  refused_by_name,
-                                  the_script_is_loaded_first,
-                                  a_script_that_is_never_there,
-                                  tried_again_when_the_memory_was_full,
-                                  a_cluster_node_without_slots,
-                                  a_probe_that_is_unknown,
-                                  NULL};
-    return trace_run("coordinator: try", tests);
 }

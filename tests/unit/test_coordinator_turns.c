@@ -14,7 +14,7 @@ static void held_and_waited_for(unsigned waiters)
 
 /* ---- a young turn ---- */
 
-START_TEST(the_next_heads_sets_follow_the_release_at_once)
+T(the_next_heads_sets_follow_the_release_at_once)
 {
     held_and_waited_for(1);
     at(1049);
@@ -27,9 +27,8 @@ START_TEST(the_next_heads_sets_follow_the_release_at_once)
     vote("2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT_NOTHING();
 }
-END_TEST
 
-START_TEST(who_comes_behind_the_release_follows_it_too)
+T(who_comes_behind_the_release_follows_it_too)
 {
     held_and_waited_for(0);
     ask(1, "UNLOCK job");
@@ -38,9 +37,8 @@ START_TEST(who_comes_behind_the_release_follows_it_too)
     vote("0-1", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s1 #2 +UNLOCKED *", "s2 #3 +LOCKED job token=T2 *");
 }
-END_TEST
 
-START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
+T(all_ways_to_give_a_lock_back_hand_it_over)
 {
     held_and_waited_for(1);
     release(1);
@@ -63,10 +61,9 @@ START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
     ask(4, "UNLOCK job");
     EXPECT("s4 #6 +LOCKED * depth=2", "s4 #7 +UNLOCKED job confirmed=0/3 depth=1"); /* not given back yet */
 }
-END_TEST
 
 /* Otherwise a client that unlocks with made-up tokens would make the head ask each time. */
-START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
+T(a_token_that_was_not_granted_here_hands_nothing_over)
 {
     start(3);
     ask(1, "LOCK job hold=lease");
@@ -81,9 +78,8 @@ START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
     ask(9, "UNLOCK job token=T1");
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_release_that_was_not_run_lets_the_head_ask_again_at_once)
+T(a_release_that_was_not_run_lets_the_head_ask_again_at_once)
 {
     held_and_waited_for(1);
     chance(180);
@@ -99,9 +95,8 @@ START_TEST(a_release_that_was_not_run_lets_the_head_ask_again_at_once)
     vote("0-1", "ZADD YES");
     EXPECT("m0-1 ZADD job *", "s2 #2 +LOCKED job token=T3 *");
 }
-END_TEST
 
-START_TEST(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
+T(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
 {
     held_and_waited_for(1);
     ask(1, "UNLOCK job");
@@ -116,9 +111,8 @@ START_TEST(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
     EXPECT("s1 #3 -NOTHELD job *", "s2 #5 +UNLOCKED *", "s3 #4 +LOCKED job token=T3 *");
     vote("2", "SET YES, ZADD YES, RELEASE YES, RELEASE YES, SET YES, ZADD YES");
 }
-END_TEST
 
-START_TEST(a_head_that_leaves_is_undone_and_the_next_follows_that)
+T(a_head_that_leaves_is_undone_and_the_next_follows_that)
 {
     held_and_waited_for(2);
     ask(1, "UNLOCK job");
@@ -129,9 +123,8 @@ START_TEST(a_head_that_leaves_is_undone_and_the_next_follows_that)
     vote("0-1", "RELEASE YES, SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
     EXPECT("s1 #4 +UNLOCKED *", "s3 #3 +LOCKED job token=T3 *");
 }
-END_TEST
 
-START_TEST(a_master_that_is_lost_gets_the_release_when_it_is_back)
+T(a_master_that_is_lost_gets_the_release_when_it_is_back)
 {
     held_and_waited_for(1);
     ask(1, "UNLOCK job");
@@ -148,9 +141,8 @@ START_TEST(a_master_that_is_lost_gets_the_release_when_it_is_back)
     work();
     EXPECT("m2 RELEASE job T1");
 }
-END_TEST
 
-START_TEST(nothing_is_handed_over_while_the_daemon_stops)
+T(nothing_is_handed_over_while_the_daemon_stops)
 {
     held_and_waited_for(1);
     drain();
@@ -161,11 +153,10 @@ START_TEST(nothing_is_handed_over_while_the_daemon_stops)
     vote("0-2", "RELEASE YES");
     EXPECT("s1 #3 +UNLOCKED *");
 }
-END_TEST
 
 /* ---- later in a turn ---- */
 
-START_TEST(after_50_ms_the_release_asks_and_is_waited_for)
+T(after_50_ms_the_release_asks_and_is_waited_for)
 {
     held_and_waited_for(1);
     at(1050);
@@ -183,9 +174,8 @@ START_TEST(after_50_ms_the_release_asks_and_is_waited_for)
     ask(2, "UNLOCK job"); /* no client waited elsewhere: that grant began a turn */
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
 }
-END_TEST
 
-START_TEST(nobody_is_asked_about_when_nobody_waits_here)
+T(nobody_is_asked_about_when_nobody_waits_here)
 {
     held_and_waited_for(0);
     at(1100);
@@ -194,9 +184,8 @@ START_TEST(nobody_is_asked_about_when_nobody_waits_here)
     vote("0-2", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
 }
-END_TEST
 
-START_TEST(others_who_wait_get_their_turn)
+T(others_who_wait_get_their_turn)
 {
     held_and_waited_for(1);
     at(2000);
@@ -217,9 +206,8 @@ START_TEST(others_who_wait_get_their_turn)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
 }
-END_TEST
 
-START_TEST(a_refused_attempt_ends_the_turn)
+T(a_refused_attempt_ends_the_turn)
 {
     held_and_waited_for(1);
     at(1040);
@@ -238,9 +226,8 @@ START_TEST(a_refused_attempt_ends_the_turn)
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3", "m0-2 SET job T4 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_wait_may_end_while_others_have_their_turn)
+T(a_wait_may_end_while_others_have_their_turn)
 {
     start(3);
     grant(1, "LOCK job");
@@ -260,10 +247,9 @@ START_TEST(a_wait_may_end_while_others_have_their_turn)
     ask(4, "LOCK job"); /* no client waits here, so there is no pause for others */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
 /* A request with wait=0 is answered now, and does not give way either. */
-START_TEST(wait_0_while_others_have_their_turn)
+T(wait_0_while_others_have_their_turn)
 {
     held_and_waited_for(1);
     at(2000);
@@ -278,9 +264,8 @@ START_TEST(wait_0_while_others_have_their_turn)
     at(2250);
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(wait_0_alone_does_not_give_way)
+T(wait_0_alone_does_not_give_way)
 {
     start(3);
     grant(1, "LOCK job hold=lease");
@@ -299,7 +284,6 @@ START_TEST(wait_0_alone_does_not_give_way)
     vote("0-1", "RELEASE UNHEARD");
     EXPECT("m0-2 RELEASE job X WAKE*", "s1 #5 +UNLOCKED *", "m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
-END_TEST
 
 /* ---- a client that gives back and asks anew, again and again ---- */
 
@@ -313,7 +297,7 @@ static void used_a_moment_ago(void)
     EXPECT("m0-2 RELEASE job T1", "s1 #2 +UNLOCKED *");
 }
 
-START_TEST(it_gives_way_as_the_waiters_do)
+T(it_gives_way_as_the_waiters_do)
 {
     used_a_moment_ago();
     at(1030);
@@ -335,9 +319,8 @@ START_TEST(it_gives_way_as_the_waiters_do)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3");
 }
-END_TEST
 
-START_TEST(but_not_when_it_does_not_wait)
+T(but_not_when_it_does_not_wait)
 {
     used_a_moment_ago();
     grant(1, "LOCK job");
@@ -348,9 +331,8 @@ START_TEST(but_not_when_it_does_not_wait)
     ask(1, "LOCK job");
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(alone_it_asks_about_others_now_and_then)
+T(alone_it_asks_about_others_now_and_then)
 {
     used_a_moment_ago();
     grant(1, "LOCK job wait=1m");
@@ -368,9 +350,8 @@ START_TEST(alone_it_asks_about_others_now_and_then)
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T4 WAKE*");
 }
-END_TEST
 
-START_TEST(a_name_that_was_free_for_long_begins_anew)
+T(a_name_that_was_free_for_long_begins_anew)
 {
     used_a_moment_ago();
     at(1225); /* within retry_max each waiting daemon has asked for the name */
@@ -381,9 +362,8 @@ START_TEST(a_name_that_was_free_for_long_begins_anew)
     vote("0-2", "RELEASE YES");
     EXPECT("s1 #4 +UNLOCKED *");
 }
-END_TEST
 
-START_TEST(another_name_knows_nothing_of_it)
+T(another_name_knows_nothing_of_it)
 {
     used_a_moment_ago();
     grant(1, "LOCK other wait=1m");
@@ -391,11 +371,10 @@ START_TEST(another_name_knows_nothing_of_it)
     ask(1, "UNLOCK other");
     EXPECT("m0-2 RELEASE other T2");
 }
-END_TEST
 
 /* ---- the queue on the masters ---- */
 
-START_TEST(a_head_that_is_refused_joins_the_queue)
+T(a_head_that_is_refused_joins_the_queue)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -411,9 +390,8 @@ START_TEST(a_head_that_is_refused_joins_the_queue)
     vote("0-2", "SET NO");
     EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 ENQUEUE job *");
 }
-END_TEST
 
-START_TEST(who_does_not_wait_joins_no_queue)
+T(who_does_not_wait_joins_no_queue)
 {
     start(3);
     ask(1, "LOCK job");
@@ -422,34 +400,4 @@ START_TEST(who_does_not_wait_joins_no_queue)
     ask(2, "LOCK other wait=1m");
     vote("0-2", "RELEASE NO, SET OOM, ZADD OOM");
     EXPECT("m0-2 SET other *", "m0-2 ZADD *", "m0-2 RELEASE other T2"); /* no master is known to have it */
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {the_next_heads_sets_follow_the_release_at_once,
-                                  who_comes_behind_the_release_follows_it_too,
-                                  all_ways_to_give_a_lock_back_hand_it_over,
-                                  a_token_that_was_not_granted_here_hands_nothing_over,
-                                  a_release_that_was_not_run_lets_the_head_ask_again_at_once,
-                                  a_release_that_is_not_answered_yet_does_not_hold_up_the_next,
-                                  a_head_that_leaves_is_undone_and_the_next_follows_that,
-                                  a_master_that_is_lost_gets_the_release_when_it_is_back,
-                                  nothing_is_handed_over_while_the_daemon_stops,
-                                  after_50_ms_the_release_asks_and_is_waited_for,
-                                  nobody_is_asked_about_when_nobody_waits_here,
-                                  others_who_wait_get_their_turn,
-                                  a_refused_attempt_ends_the_turn,
-                                  a_wait_may_end_while_others_have_their_turn,
-                                  wait_0_while_others_have_their_turn,
-                                  wait_0_alone_does_not_give_way,
-                                  it_gives_way_as_the_waiters_do,
-                                  but_not_when_it_does_not_wait,
-                                  alone_it_asks_about_others_now_and_then,
-                                  a_name_that_was_free_for_long_begins_anew,
-                                  another_name_knows_nothing_of_it,
-                                  a_head_that_is_refused_joins_the_queue,
-                                  who_does_not_wait_joins_no_queue,
-                                  NULL};
-    return trace_run("coordinator: turns", tests);
 }

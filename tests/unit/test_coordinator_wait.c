@@ -10,7 +10,7 @@ static void head_waits(const char *line)
     forget();
 }
 
-START_TEST(retry_after_a_random_delay)
+T(retry_after_a_random_delay)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -34,9 +34,8 @@ START_TEST(retry_after_a_random_delay)
     EXPECT_DEADLINE(1240);
     forget();
 }
-END_TEST
 
-START_TEST(retry_at_once_when_a_release_is_seen)
+T(retry_at_once_when_a_release_is_seen)
 {
     start(3);
     grant(1, "LOCK job hold=lease");
@@ -48,9 +47,8 @@ START_TEST(retry_at_once_when_a_release_is_seen)
     vote("1", "RELEASE YES");
     EXPECT("s2 #3 +UNLOCKED job confirmed=2/3", "m0-2 SET job T3 10000");
 }
-END_TEST
 
-START_TEST(retry_at_once_when_a_release_was_seen_meanwhile)
+T(retry_at_once_when_a_release_was_seen_meanwhile)
 {
     start(5);
     grant(1, "LOCK job hold=lease");
@@ -65,9 +63,8 @@ START_TEST(retry_at_once_when_a_release_was_seen_meanwhile)
     work();
     EXPECT("m0-4 RELEASE job T2", "m0-4 ENQUEUE job *", "m0-4 SET job T3 10000");
 }
-END_TEST
 
-START_TEST(first_come_first_served)
+T(first_come_first_served)
 {
     start(3);
     grant(1, "LOCK job");
@@ -93,9 +90,8 @@ START_TEST(first_come_first_served)
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s3 #7 +UNLOCKED job confirmed=2/3", "s4 #4 +LOCKED job token=T6 *");
 }
-END_TEST
 
-START_TEST(wait_0_behind_a_waiting_head)
+T(wait_0_behind_a_waiting_head)
 {
     start(3);
     head_waits("LOCK job wait=1m");
@@ -117,9 +113,8 @@ START_TEST(wait_0_behind_a_waiting_head)
     ask(5, "LOCK job"); /* held by a session here */
     EXPECT("s5 #5 -BUSY job");
 }
-END_TEST
 
-START_TEST(wait_0_behind_a_head_without_quorum)
+T(wait_0_behind_a_head_without_quorum)
 {
     start(3);
     lose(0);
@@ -128,9 +123,8 @@ START_TEST(wait_0_behind_a_head_without_quorum)
     ask(2, "LOCK job");
     EXPECT("s2 #2 -NOQUORUM job votes=1/3 nodes=!!+ *");
 }
-END_TEST
 
-START_TEST(timeout_when_the_masters_answer)
+T(timeout_when_the_masters_answer)
 {
     start(3);
     head_waits("LOCK job wait=30ms");
@@ -142,9 +136,8 @@ START_TEST(timeout_when_the_masters_answer)
     at(1030);
     EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2 WAKE", "m0-2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
+T(noquorum_at_the_end_of_a_wait_without_masters)
 {
     start(3);
     lose(0);
@@ -166,9 +159,8 @@ START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
     at(1600);
     EXPECT("m0-1 SET job T1 10000");
 }
-END_TEST
 
-START_TEST(wait_1ms_gets_its_first_attempt)
+T(wait_1ms_gets_its_first_attempt)
 {
     start(3);
     ask(1, "LOCK job wait=1ms");
@@ -179,10 +171,9 @@ START_TEST(wait_1ms_gets_its_first_attempt)
     vote("0-1", "SET YES, ZADD YES, SET NO, ZADD YES");
     EXPECT("s1 #1 +LOCKED job *", "m0-2 RELEASE other T2", "s2 #2 -TIMEOUT other waited=20");
 }
-END_TEST
 
 /* Its next attempt and the end of its time are due at once. */
-START_TEST(no_attempt_for_a_waiter_whose_time_was_over_meanwhile)
+T(no_attempt_for_a_waiter_whose_time_was_over_meanwhile)
 {
     start(3);
     chance(180);
@@ -194,9 +185,8 @@ START_TEST(no_attempt_for_a_waiter_whose_time_was_over_meanwhile)
     work();
     EXPECT("s1 #1 -TIMEOUT job waited=1000", "m0-2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(retry_that_is_granted_too_late)
+T(retry_that_is_granted_too_late)
 {
     start(3);
     head_waits("LOCK job wait=30ms");
@@ -208,9 +198,8 @@ START_TEST(retry_that_is_granted_too_late)
     vote("1", "ZADD YES");
     EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2 WAKE", "m0-2 DEQUEUE job");
 }
-END_TEST
 
-START_TEST(cancel_during_a_round)
+T(cancel_during_a_round)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
@@ -229,9 +218,8 @@ START_TEST(cancel_during_a_round)
     cancel(7, 0); /* the daemon does not know this session */
     EXPECT("s1 #4 -BADTAG *", "s1 #5 -BADTAG *", "s2 #6 -BADTAG *", "s7 #7 -BADTAG *");
 }
-END_TEST
 
-START_TEST(cancel_right_after_a_master_was_lost)
+T(cancel_right_after_a_master_was_lost)
 {
     start(3);
     ask(1, "LOCK job");
@@ -247,9 +235,8 @@ START_TEST(cancel_right_after_a_master_was_lost)
     work();
     EXPECT("m2 RELEASE job T2", "m2 DEQUEUE job", "s2 ended");
 }
-END_TEST
 
-START_TEST(waiters_that_left_are_skipped)
+T(waiters_that_left_are_skipped)
 {
     start(3);
     grant(1, "LOCK job");
@@ -266,10 +253,9 @@ START_TEST(waiters_that_left_are_skipped)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s4 #4 +LOCKED job *");
 }
-END_TEST
 
 /* Nothing happens meanwhile, and no step is taken in vain (at() would not come to rest). */
-START_TEST(no_step_in_vain)
+T(no_step_in_vain)
 {
     start(3);
     grant(1, "LOCK job hold=lease");
@@ -282,26 +268,4 @@ START_TEST(no_step_in_vain)
     lose(2);
     at(1100); /* and then for masters */
     EXPECT("s2 #3 -NOQUORUM job votes=0/3 nodes=?!! *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {retry_after_a_random_delay,
-                                  retry_at_once_when_a_release_is_seen,
-                                  retry_at_once_when_a_release_was_seen_meanwhile,
-                                  first_come_first_served,
-                                  wait_0_behind_a_waiting_head,
-                                  wait_0_behind_a_head_without_quorum,
-                                  timeout_when_the_masters_answer,
-                                  noquorum_at_the_end_of_a_wait_without_masters,
-                                  wait_1ms_gets_its_first_attempt,
-                                  no_attempt_for_a_waiter_whose_time_was_over_meanwhile,
-                                  retry_that_is_granted_too_late,
-                                  cancel_during_a_round,
-                                  cancel_right_after_a_master_was_lost,
-                                  waiters_that_left_are_skipped,
-                                  no_step_in_vain,
-                                  NULL};
-    return trace_run("coordinator: wait", tests);
 }

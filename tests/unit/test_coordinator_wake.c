@@ -23,16 +23,15 @@ static void asleep(const char *line)
 
 /* ---- the head sleeps ---- */
 
-START_TEST(a_refused_head_joins_the_queue_and_sleeps)
+T(a_refused_head_joins_the_queue_and_sleeps)
 {
     asleep("LOCK job wait=1m");
     EXPECT_DEADLINE(1500);
     at(1500);
     EXPECT("m0-2 ENQUEUE job 500");
 }
-END_TEST
 
-START_TEST(no_longer_than_the_key_lives)
+T(no_longer_than_the_key_lives)
 {
     listening(3);
     ask(9, "LOCK job wait=1m");
@@ -46,9 +45,8 @@ START_TEST(no_longer_than_the_key_lives)
     EXPECT_NOTHING();
     EXPECT_DEADLINE(1091); /* when the second of three keys is over */
 }
-END_TEST
 
-START_TEST(a_head_that_nobody_may_wake_polls)
+T(a_head_that_nobody_may_wake_polls)
 {
     listening(3);
     ask(9, "LOCK job wait=1m");
@@ -62,9 +60,8 @@ START_TEST(a_head_that_nobody_may_wake_polls)
     at(1020);
     EXPECT("m0-2 ENQUEUE job 20");
 }
-END_TEST
 
-START_TEST(it_polls_while_few_masters_publish_to_it)
+T(it_polls_while_few_masters_publish_to_it)
 {
     listening(3);
     hears("0-1", "deaf");
@@ -74,9 +71,8 @@ START_TEST(it_polls_while_few_masters_publish_to_it)
     EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 ENQUEUE job 0");
     EXPECT_DEADLINE(1020);
 }
-END_TEST
 
-START_TEST(a_master_that_cannot_queue_is_none_that_told)
+T(a_master_that_cannot_queue_is_none_that_told)
 {
     listening(3);
     ask(9, "LOCK job wait=1m");
@@ -93,9 +89,8 @@ START_TEST(a_master_that_cannot_queue_is_none_that_told)
     EXPECT_DEADLINE(1020);
     EXPECT_MASTER(1, "up");
 }
-END_TEST
 
-START_TEST(it_sleeps_only_if_a_quorum_told_the_holder)
+T(it_sleeps_only_if_a_quorum_told_the_holder)
 {
     listening(5);
     hears("3-4", "listens");
@@ -111,9 +106,8 @@ START_TEST(it_sleeps_only_if_a_quorum_told_the_holder)
     vote("3", "ENQUEUE HEARD:9000");
     EXPECT_DEADLINE(1500);
 }
-END_TEST
 
-START_TEST(a_later_answer_counts_alone)
+T(a_later_answer_counts_alone)
 {
     listening(3);
     ask(9, "LOCK job wait=1m");
@@ -130,10 +124,9 @@ START_TEST(a_later_answer_counts_alone)
     vote("0-2", "ENQUEUE UNHEARD:9000"); /* the holder's daemon is gone */
     EXPECT_DEADLINE(1601);
 }
-END_TEST
 
 /* An attempt at once would disturb the daemon that the first master chose. */
-START_TEST(who_got_some_of_the_votes_polls)
+T(who_got_some_of_the_votes_polls)
 {
     listening(3);
     ask(9, "LOCK job wait=1m");
@@ -145,9 +138,8 @@ START_TEST(who_got_some_of_the_votes_polls)
     at(1020);
     EXPECT("m0-2 ENQUEUE job 20");
 }
-END_TEST
 
-START_TEST(a_master_that_does_not_answer_holds_nothing_up)
+T(a_master_that_does_not_answer_holds_nothing_up)
 {
     asleep("LOCK job wait=1m");
     at(1500);
@@ -158,9 +150,8 @@ START_TEST(a_master_that_does_not_answer_holds_nothing_up)
     work();
     EXPECT("m0-1 SET job T2 10000");
 }
-END_TEST
 
-START_TEST(who_leaves_while_it_joins_leaves_no_key)
+T(who_leaves_while_it_joins_leaves_no_key)
 {
     asleep("LOCK job wait=1m");
     at(1500);
@@ -170,11 +161,10 @@ START_TEST(who_leaves_while_it_joins_leaves_no_key)
     vote("0-2", "ENQUEUE NO, DEQUEUE YES");
     EXPECT_REST();
 }
-END_TEST
 
 /* ---- it is woken ---- */
 
-START_TEST(woken_by_a_quorum_it_asks_at_once)
+T(woken_by_a_quorum_it_asks_at_once)
 {
     asleep("LOCK job wait=1m");
     at(1100);
@@ -188,9 +178,8 @@ START_TEST(woken_by_a_quorum_it_asks_at_once)
     ask(9, "UNLOCK job"); /* this daemon may still be in a queue, and others behind it */
     EXPECT("m0-2 RELEASE job T2 WAKE");
 }
-END_TEST
 
-START_TEST(woken_by_fewer_it_asks_soon)
+T(woken_by_fewer_it_asks_soon)
 {
     asleep("LOCK job wait=1m");
     at(1100);
@@ -202,9 +191,8 @@ START_TEST(woken_by_fewer_it_asks_soon)
     work();
     EXPECT("m0-2 RELEASE job T2", "m0-2 ENQUEUE job 120");
 }
-END_TEST
 
-START_TEST(woken_behind_a_daemon_that_polls_it_lets_that_one_ask)
+T(woken_behind_a_daemon_that_polls_it_lets_that_one_ask)
 {
     asleep("LOCK job wait=1m");
     at(1100);
@@ -215,9 +203,8 @@ START_TEST(woken_behind_a_daemon_that_polls_it_lets_that_one_ask)
     at(1300); /* after retry_max */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(woken_late_by_a_minority_it_asks_soon)
+T(woken_late_by_a_minority_it_asks_soon)
 {
     asleep("LOCK job wait=1m");
     at(1100);
@@ -227,9 +214,8 @@ START_TEST(woken_late_by_a_minority_it_asks_soon)
     hears("2", "woke job");
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(woken_while_it_asks_it_asks_again)
+T(woken_while_it_asks_it_asks_again)
 {
     asleep("LOCK job wait=1m");
     at(1500);
@@ -239,11 +225,10 @@ START_TEST(woken_while_it_asks_it_asks_again)
     work();
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
 /* The name was free before, and a quorum was missing all the same: m0 shows a fence that no clock explains, and m2 has
  * the key of a holder that died. Its release wakes another daemon, which fails likewise, and wakes this one. */
-START_TEST(woken_where_it_found_no_quorum_it_asks_no_earlier)
+T(woken_where_it_found_no_quorum_it_asks_no_earlier)
 {
     listening(3);
     chance(0);
@@ -263,9 +248,8 @@ START_TEST(woken_where_it_found_no_quorum_it_asks_no_earlier)
     at(1020);
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(what_came_late_once_is_forgotten)
+T(what_came_late_once_is_forgotten)
 {
     asleep("LOCK job wait=1m");
     at(1100);
@@ -278,9 +262,8 @@ START_TEST(what_came_late_once_is_forgotten)
     hears("0-1", "woke job");
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
-END_TEST
 
-START_TEST(a_release_seen_while_it_joins_lets_it_ask)
+T(a_release_seen_while_it_joins_lets_it_ask)
 {
     asleep("LOCK job wait=1m");
     at(1500);
@@ -293,9 +276,8 @@ START_TEST(a_release_seen_while_it_joins_lets_it_ask)
     work();
     EXPECT("m0-2 SET job T2 10000");
 }
-END_TEST
 
-START_TEST(woken_in_vain_it_passes_the_name_on)
+T(woken_in_vain_it_passes_the_name_on)
 {
     listening(3);
     hears("1", "woke job");
@@ -304,9 +286,8 @@ START_TEST(woken_in_vain_it_passes_the_name_on)
     hears("2", "told job");
     EXPECT("m2 PASS job");
 }
-END_TEST
 
-START_TEST(the_last_who_leaves_leaves_the_queue)
+T(the_last_who_leaves_leaves_the_queue)
 {
     asleep("LOCK job wait=1m");
     cancel(9, 1);
@@ -314,16 +295,14 @@ START_TEST(the_last_who_leaves_leaves_the_queue)
     vote("0-2", "DEQUEUE YES");
     EXPECT_REST();
 }
-END_TEST
 
-START_TEST(who_leaves_after_a_wake_passes_the_name_on)
+T(who_leaves_after_a_wake_passes_the_name_on)
 {
     asleep("LOCK job wait=1m");
     hears("1", "woke job");
     cancel(9, 1);
     EXPECT("s9 #1 -CANCELLED job", "m0,2 DEQUEUE job", "m1 PASS job", "s9 #2 +OK");
 }
-END_TEST
 
 /* Session 1 gives the name back in a young turn, so that session 2's SETs follow the release, which wakes nobody. */
 static void followed(void)
@@ -337,7 +316,7 @@ static void followed(void)
     EXPECT("s1 #3 +UNLOCKED *");
 }
 
-START_TEST(who_leaves_behind_a_silent_release_passes_the_name_on)
+T(who_leaves_behind_a_silent_release_passes_the_name_on)
 {
     followed();
     vote("0-1", "SET NO, ZADD YES"); /* somebody came before, or a writer's mark stands in a reader's way */
@@ -345,18 +324,16 @@ START_TEST(who_leaves_behind_a_silent_release_passes_the_name_on)
     cancel(2, 2);
     EXPECT("s2 #2 -CANCELLED job", "m0-2 PASS job", "s2 #4 +OK");
 }
-END_TEST
 
 /* The release of its attempt wakes somebody only where the attempt was granted. */
-START_TEST(who_leaves_before_the_answer_passes_the_name_on)
+T(who_leaves_before_the_answer_passes_the_name_on)
 {
     followed();
     cancel(2, 2);
     EXPECT("s2 #2 -CANCELLED job", "m0-2 RELEASE job T2 WAKE", "m0-2 PASS job", "s2 #4 +OK");
 }
-END_TEST
 
-START_TEST(a_grant_behind_a_silent_release_passes_nothing_on)
+T(a_grant_behind_a_silent_release_passes_nothing_on)
 {
     followed();
     ask(3, "LOCK job wait=1m");
@@ -365,11 +342,10 @@ START_TEST(a_grant_behind_a_silent_release_passes_nothing_on)
     cancel(3, 4);
     EXPECT("s3 #4 -CANCELLED job", "s3 #5 +OK");
 }
-END_TEST
 
 /* ---- a master that refuses ---- */
 
-START_TEST(a_user_without_the_rights_for_the_queue)
+T(a_user_without_the_rights_for_the_queue)
 {
     asleep("LOCK job wait=1m");
     cancel(9, 1);
@@ -377,10 +353,9 @@ START_TEST(a_user_without_the_rights_for_the_queue)
     vote("0-2", "DEQUEUE NOPERM");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
 /* A refusal tells of the master whatever the command was. */
-START_TEST(a_master_that_became_a_replica)
+T(a_master_that_became_a_replica)
 {
     asleep("LOCK job wait=1m");
     cancel(9, 1);
@@ -388,10 +363,9 @@ START_TEST(a_master_that_became_a_replica)
     vote("0", "DEQUEUE READONLY");
     EXPECT_MASTER(0, "refused replica");
 }
-END_TEST
 
 /* The daemon that wakes may have found no quorum either: each would wake the other as fast as the masters answer. */
-START_TEST(a_wake_shortens_no_pause_after_an_attempt_in_vain)
+T(a_wake_shortens_no_pause_after_an_attempt_in_vain)
 {
     start(3);
     hears("0-2", "listens");
@@ -408,38 +382,4 @@ START_TEST(a_wake_shortens_no_pause_after_an_attempt_in_vain)
     EXPECT_NOTHING();
     at(now + config.retry_min_ms);
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_refused_head_joins_the_queue_and_sleeps,
-                                  no_longer_than_the_key_lives,
-                                  a_head_that_nobody_may_wake_polls,
-                                  it_polls_while_few_masters_publish_to_it,
-                                  a_master_that_cannot_queue_is_none_that_told,
-                                  it_sleeps_only_if_a_quorum_told_the_holder,
-                                  a_later_answer_counts_alone,
-                                  who_got_some_of_the_votes_polls,
-                                  a_master_that_does_not_answer_holds_nothing_up,
-                                  who_leaves_while_it_joins_leaves_no_key,
-                                  woken_by_a_quorum_it_asks_at_once,
-                                  woken_by_fewer_it_asks_soon,
-                                  woken_behind_a_daemon_that_polls_it_lets_that_one_ask,
-                                  woken_late_by_a_minority_it_asks_soon,
-                                  woken_while_it_asks_it_asks_again,
-                                  woken_where_it_found_no_quorum_it_asks_no_earlier,
-                                  what_came_late_once_is_forgotten,
-                                  a_release_seen_while_it_joins_lets_it_ask,
-                                  a_wake_shortens_no_pause_after_an_attempt_in_vain,
-                                  woken_in_vain_it_passes_the_name_on,
-                                  the_last_who_leaves_leaves_the_queue,
-                                  who_leaves_after_a_wake_passes_the_name_on,
-                                  who_leaves_behind_a_silent_release_passes_the_name_on,
-                                  who_leaves_before_the_answer_passes_the_name_on,
-                                  a_grant_behind_a_silent_release_passes_nothing_on,
-                                  a_user_without_the_rights_for_the_queue,
-                                  a_master_that_became_a_replica,
-                                  NULL};
-    return trace_run("coordinator: wake", tests);
 }

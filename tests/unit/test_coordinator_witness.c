@@ -36,7 +36,7 @@ static const char *time_now(unsigned master)
 
 /* Three of five clocks are set back while the host stands still. Two show by themselves that they were, and
  * must not outvote the others. */
-START_TEST(a_clock_that_was_set_back_is_no_witness)
+T(a_clock_that_was_set_back_is_no_witness)
 {
     start(5);
     show_probes = true;
@@ -55,10 +55,9 @@ START_TEST(a_clock_that_was_set_back_is_no_witness)
     show_probes = false;
     forget();
 }
-END_TEST
 
 /* The masters read their clocks before this daemon slept, so their answers say nothing of a stall. */
-START_TEST(an_answer_that_took_long_is_no_witness)
+T(an_answer_that_took_long_is_no_witness)
 {
     char before[5][32];
     start(5);
@@ -81,11 +80,10 @@ START_TEST(an_answer_that_took_long_is_no_witness)
     show_probes = false;
     forget();
 }
-END_TEST
 
 /* Master 0 read its clock in the middle of a stall, and its answer was under way for long. That reading is its
  * base, so that it shows a part of the stall only; master 1, which shows all of it, must not be blamed. */
-START_TEST(a_base_read_within_a_stall_bounds_nothing)
+T(a_base_read_within_a_stall_bounds_nothing)
 {
     char read_within[32];
     start_alone(3);
@@ -112,11 +110,10 @@ START_TEST(a_base_read_within_a_stall_bounds_nothing)
     show_probes = false;
     forget();
 }
-END_TEST
 
 /* Master 1 became known between a stall and its discovery, so that what was then believed hides a part of the
  * next stall behind its base. */
-START_TEST(what_was_believed_since_the_base_may_hide_a_stall)
+T(what_was_believed_since_the_base_may_hide_a_stall)
 {
     start_alone(3);
     dial(0), shake(0);
@@ -142,11 +139,10 @@ START_TEST(what_was_believed_since_the_base_may_hide_a_stall)
     show_probes = false;
     forget();
 }
-END_TEST
 
 /* Two clocks jump, so this daemon believes in a stall between the TIME and the doubt of the third master, and
  * its own time there is too late. Another daemon's doubt is newer, and its quarantine ends later. */
-START_TEST(a_quarantine_ends_no_sooner_than_anothers)
+T(a_quarantine_ends_no_sooner_than_anothers)
 {
     start(3);
     restart(2, 1);
@@ -174,11 +170,10 @@ START_TEST(a_quarantine_ends_no_sooner_than_anothers)
     show_probes = false;
     forget();
 }
-END_TEST
 
 /* The key shows a time far ahead, for which no daemon waits: a full quarantine is enough. A doubt that begins
  * later must show in the key all the same. */
-START_TEST(a_doubt_shows_where_the_key_has_a_later_time)
+T(a_doubt_shows_where_the_key_has_a_later_time)
 {
     start(3);
     struct group *group = &markers[2].group;
@@ -194,11 +189,10 @@ START_TEST(a_doubt_shows_where_the_key_has_a_later_time)
     ck_assert_int_eq(group->from_ms, from_ms + 1);
     forget();
 }
-END_TEST
 
 /* Two daemons wrote their doubts at the same time, and the earlier time stayed in the key. That is taken for
  * another sign of lost memory; the clock that runs fast stays out all the same. */
-START_TEST(a_fast_clock_stays_out_whatever_else_is_found)
+T(a_fast_clock_stays_out_whatever_else_is_found)
 {
     start(3);
     markers[2].clock_ms += 60;
@@ -211,15 +205,4 @@ START_TEST(a_fast_clock_stays_out_whatever_else_is_found)
     at(7000);
     EXPECT_MASTER(2, "quarantine clock left=59602");
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {
-        a_clock_that_was_set_back_is_no_witness,       an_answer_that_took_long_is_no_witness,
-        a_base_read_within_a_stall_bounds_nothing,     what_was_believed_since_the_base_may_hide_a_stall,
-        a_quarantine_ends_no_sooner_than_anothers,     a_doubt_shows_where_the_key_has_a_later_time,
-        a_fast_clock_stays_out_whatever_else_is_found, NULL};
-    return trace_run("coordinator: witnesses", tests);
 }

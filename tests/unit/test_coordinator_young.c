@@ -28,7 +28,7 @@ static void reaches_others_later(int64_t later_ms)
     forget();
 }
 
-START_TEST(a_master_that_was_taken_for_a_new_one)
+T(a_master_that_was_taken_for_a_new_one)
 {
     reaches_others_later(2000);
     EXPECT_MASTER(0, "quarantine memory left=60602");
@@ -36,14 +36,12 @@ START_TEST(a_master_that_was_taken_for_a_new_one)
     ck_assert_int_gt(markers[0].group.from_ms, markers[0].clock_ms + now + 59000); /* all daemons are told */
     forget();
 }
-END_TEST
 
-START_TEST(what_a_new_master_may_have_forgotten_is_over)
+T(what_a_new_master_may_have_forgotten_is_over)
 {
     reaches_others_later(61000);
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
 /* The young key was written by another daemon. */
 static void reads_a_young_key(int64_t age_ms, int64_t other_age_ms, const char *why)
@@ -60,17 +58,16 @@ static void reads_a_young_key(int64_t age_ms, int64_t other_age_ms, const char *
     forget();
 }
 
-START_TEST(another_daemon_took_it_for_a_new_one)
+T(another_daemon_took_it_for_a_new_one)
 {
     reads_a_young_key(3000, 64000, "");
     EXPECT_MASTER(0, "quarantine memory left=60602");
     reads_a_young_key(3000, 4000, "restart"); /* a doubt is as old as its quarantine */
     EXPECT_MASTER(0, "quarantine memory left=60602");
 }
-END_TEST
 
 /* The key shows that another daemon keeps the master out already. */
-START_TEST(a_young_key_with_a_doubt_is_doubted_no_more)
+T(a_young_key_with_a_doubt_is_doubted_no_more)
 {
     start_alone(2);
     old_key(0, -30000);
@@ -80,10 +77,9 @@ START_TEST(a_young_key_with_a_doubt_is_doubted_no_more)
     EXPECT_MASTER(0, "quarantine restart left=30000");
     forget();
 }
-END_TEST
 
 /* Since then, all keys may have run out while all daemons were away. */
-START_TEST(what_was_read_long_ago_proves_no_age)
+T(what_was_read_long_ago_proves_no_age)
 {
     start_alone(2);
     old_key(1, 200000);
@@ -97,16 +93,14 @@ START_TEST(what_was_read_long_ago_proves_no_age)
     EXPECT_MASTER(0, "up");
     forget();
 }
-END_TEST
 
-START_TEST(a_group_that_is_young_itself)
+T(a_group_that_is_young_itself)
 {
     reads_a_young_key(3000, 63000, "");
     EXPECT_MASTER(0, "up");
     reads_a_young_key(61000, 200000, "");
     EXPECT_MASTER(0, "up");
 }
-END_TEST
 
 /* Master 1's clock is set back, so that its key seems to be written much later than master 0's, or in the future. */
 static void set_back(int64_t by_ms, int64_t age_ms)
@@ -125,17 +119,16 @@ static void set_back(int64_t by_ms, int64_t age_ms)
     forget();
 }
 
-START_TEST(a_clock_that_is_set_back_makes_no_key_young)
+T(a_clock_that_is_set_back_makes_no_key_young)
 {
     set_back(7200000, 600000);
     EXPECT_MASTER(1, "up");
     set_back(7200000, 7210000);
     EXPECT_MASTER(1, "up");
 }
-END_TEST
 
 /* This daemon started after that. */
-START_TEST(a_key_from_the_future_is_not_young)
+T(a_key_from_the_future_is_not_young)
 {
     start_alone(2);
     old_key(0, 600000);
@@ -143,19 +136,4 @@ START_TEST(a_key_from_the_future_is_not_young)
     reach_all();
     EXPECT_MASTER(1, "quarantine doubted left=30000");
     forget();
-}
-END_TEST
-
-int main(void)
-{
-    const TTest *const tests[] = {a_master_that_was_taken_for_a_new_one,
-                                  what_a_new_master_may_have_forgotten_is_over,
-                                  another_daemon_took_it_for_a_new_one,
-                                  a_young_key_with_a_doubt_is_doubted_no_more,
-                                  what_was_read_long_ago_proves_no_age,
-                                  a_group_that_is_young_itself,
-                                  a_clock_that_is_set_back_makes_no_key_young,
-                                  a_key_from_the_future_is_not_young,
-                                  NULL};
-    return trace_run("coordinator: young keys", tests);
 }

@@ -16,7 +16,7 @@ static bool begin(const char *text)
     return daemons_page_begin(&page, text, strlen(text));
 }
 
-START_TEST(a_page)
+T(a_page)
 {
     ck_assert(begin(
         "ok 17\naaaaaaaa 0 host=web1 version=0.1.0 since=2026-11-22T14:03:05Z listen=[::1]:7335 more=1\n"
@@ -40,16 +40,14 @@ START_TEST(a_page)
     ck_assert(begin("taken") && page.taken);
     ck_assert(begin("full 0") && page.full);
 }
-END_TEST
 
 static const char *const no_pages[] = {
     "", "ok", "ok ", "ok x", "ok -1", "OK 0", "no 0", "\nok 0", "ok 1234567890123456789012345"};
 
-START_TEST(no_page)
+T_EACH(no_page, sizeof no_pages / sizeof no_pages[0])
 {
     ck_assert(!begin(no_pages[_i]));
 }
-END_TEST
 
 /* Each line is no entry, and the entry behind it is read. */
 static const char *const no_entries[] = {
@@ -57,7 +55,7 @@ static const char *const no_entries[] = {
     "aaaaaaa 0", "AAAAAAAA 0 host=a", "aaaaaaaaa 0",       "aaaaaaaa 00000000000000", "<script> 0 host=a",
 };
 
-START_TEST(no_entry)
+T_EACH(no_entry, sizeof no_entries / sizeof no_entries[0])
 {
     char text[256];
     snprintf(text, sizeof text, "ok 0\n%s\nbbbbbbbb 1 host=b", no_entries[_i]);
@@ -66,10 +64,9 @@ START_TEST(no_entry)
     ck_assert_str_eq(row.id, "bbbbbbbb");
     ck_assert(!daemons_page_next(&page, &row, &age_ms));
 }
-END_TEST
 
 /* A text that is no word, or too long a word, becomes a question mark. */
-START_TEST(hostile_words)
+T(hostile_words)
 {
     char text[256], longest[WORD_BYTES + 2];
     memset(longest, 'a', sizeof longest);
@@ -83,10 +80,9 @@ START_TEST(hostile_words)
     ck_assert(begin(text) && daemons_page_next(&page, &row, &age_ms));
     ck_assert_uint_eq(strlen(row.host), WORD_BYTES);
 }
-END_TEST
 
 /* However much a master says, a page ends. */
-START_TEST(endless)
+T(endless)
 {
     static char text[RESP_REPLY_BYTES];
     unsigned entries = 0;
@@ -97,18 +93,4 @@ START_TEST(endless)
     while (daemons_page_next(&page, &row, &age_ms))
         entries++;
     ck_assert_uint_eq(entries, DAEMONS_ENTRIES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("daemons");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, a_page);
-    tcase_add_loop_test(tests, no_page, 0, sizeof no_pages / sizeof no_pages[0]);
-    tcase_add_loop_test(tests, no_entry, 0, sizeof no_entries / sizeof no_entries[0]);
-    tcase_add_test(tests, hostile_words);
-    tcase_add_test(tests, endless);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

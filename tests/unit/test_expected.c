@@ -19,7 +19,7 @@ static void push(struct expected_ring *ring, uint64_t ref)
     ck_assert_int_eq(expected_push(ring, EXPECTED_VOTE, (unsigned)(ref % 20), ref), 0);
 }
 
-START_TEST(first_in_first_out_while_it_grows)
+T(first_in_first_out_while_it_grows)
 {
     struct expected_ring ring = {0};
     uint64_t pushed = 0, popped = 0;
@@ -34,9 +34,8 @@ START_TEST(first_in_first_out_while_it_grows)
         is_next(&ring, popped++);
     expected_free(&ring);
 }
-END_TEST
 
-START_TEST(much_memory_is_given_back_when_nothing_is_expected)
+T(much_memory_is_given_back_when_nothing_is_expected)
 {
     struct expected_ring ring = {0};
     for (uint64_t i = 0; i < MANY; i++)
@@ -60,15 +59,4 @@ START_TEST(much_memory_is_given_back_when_nothing_is_expected)
     push(&ring, 7);
     is_next(&ring, 7);
     expected_free(&ring);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("expected");
-    TCase *tcase = tcase_create("expected");
-    tcase_add_test(tcase, first_in_first_out_while_it_grows);
-    tcase_add_test(tcase, much_memory_is_given_back_when_nothing_is_expected);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -37,7 +37,7 @@ static bool next_explained(const char **at, char name[NAME], bool *counts)
     return false;
 }
 
-START_TEST(the_reference_has_them_in_their_order)
+T(the_reference_has_them_in_their_order)
 {
     char *text = read_text("proto/protocol.txt");
     char name[NAME];
@@ -64,14 +64,13 @@ START_TEST(the_reference_has_them_in_their_order)
                   "proto/protocol.txt explains %s, which SHOW STATS does not show", name);
     free(text);
 }
-END_TEST
 
 static const char *total(const struct figure *f)
 {
     return f->kind == FIGURE_GAUGE ? "" : "_total";
 }
 
-START_TEST(the_handbook_has_each_metric)
+T(the_handbook_has_each_metric)
 {
     char *text = read_text("conf/OPERATING.md"), alone[LINE], labelled[LINE];
     for (unsigned i = 0; i < FIGURES_COUNT; i++) {
@@ -85,7 +84,6 @@ START_TEST(the_handbook_has_each_metric)
     }
     free(text);
 }
-END_TEST
 
 /* Gives each figure a value of its own, its row's number in thousands, and writes all for Prometheus. */
 static void write_metrics(struct body *b)
@@ -115,7 +113,7 @@ static void format_sample(unsigned row, char sample[LINE])
 }
 
 /* Prometheus wants the samples of a family to stand together, below its HELP and TYPE. */
-START_TEST(prometheus_is_told_each)
+T(prometheus_is_told_each)
 {
     struct body b = {.failed = false};
     char sample[LINE], expected[4 * LINE];
@@ -141,16 +139,4 @@ START_TEST(prometheus_is_told_each)
         memcpy(sample_before[f->place], sample, sizeof sample);
     }
     body_free(&b);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("figures");
-    TCase *one = tcase_create("figures");
-    suite_add_tcase(suite, one);
-    tcase_add_test(one, the_reference_has_them_in_their_order);
-    tcase_add_test(one, the_handbook_has_each_metric);
-    tcase_add_test(one, prometheus_is_told_each);
-    return suite_run(suite);
 }

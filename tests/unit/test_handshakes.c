@@ -105,9 +105,13 @@ static void turn(void)
     usleep(1000);
 }
 
+SETUP_ONCE(folder_make, folder_remove);
+SETUP(setup, teardown);
+TIME_LIMIT_S(120);
+
 /* Peers that begin and go no further have all places, and many more such handshakes wait. Another peer has the first
  * place that is free. */
-START_TEST(peers_take_turns)
+T(peers_take_turns)
 {
     enum { PEERS = 8, EACH = 40 };
     static struct client crowd[PEERS * EACH];
@@ -131,10 +135,9 @@ START_TEST(peers_take_turns)
         end(&crowd[i]);
     end(&one);
 }
-END_TEST
 
 /* Nobody stays without a word, nor waits for a place for ever. */
-START_TEST(ten_seconds_in_all)
+T(ten_seconds_in_all)
 {
     enum { QUEUED = 60 };
     static struct client crowd[QUEUED];
@@ -156,10 +159,9 @@ START_TEST(ten_seconds_in_all)
     for (unsigned i = 0; i < QUEUED; i++)
         end(&crowd[i]);
 }
-END_TEST
 
 /* Handshakes that are cancelled leave no turn and no place behind. */
-START_TEST(cancelled)
+T(cancelled)
 {
     enum { CROWD = 30 };
     static struct client crowd[CROWD];
@@ -174,19 +176,4 @@ START_TEST(cancelled)
         turn();
     }
     ck_assert_uint_eq(ends, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("handshakes");
-    TCase *tests = tcase_create("all");
-    tcase_add_unchecked_fixture(tests, folder_make, folder_remove);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, peers_take_turns);
-    tcase_add_test(tests, ten_seconds_in_all);
-    tcase_add_test(tests, cancelled);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

@@ -75,7 +75,7 @@ static char *read_protocol(void)
     return text;
 }
 
-START_TEST(help_and_the_reference_agree)
+T(help_and_the_reference_agree)
 {
     char *text = read_protocol();
     unsigned rows = 0;
@@ -96,14 +96,4 @@ START_TEST(help_and_the_reference_agree)
     }
     ck_assert_uint_eq(rows, VERBS);
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("help");
-    TCase *one = tcase_create("help");
-    suite_add_tcase(suite, one);
-    tcase_add_test(one, help_and_the_reference_agree);
-    return suite_run(suite);
 }

@@ -17,7 +17,7 @@ static int read_text(const char *text)
     return head_read(text, len, &head);
 }
 
-START_TEST(statuses)
+T(statuses)
 {
     static const struct {
         int status;
@@ -55,9 +55,8 @@ START_TEST(statuses)
                       cases[i].text);
     }
 }
-END_TEST
 
-START_TEST(what_is_asked)
+T(what_is_asked)
 {
     static const char nul[] = "GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n";
     ck_assert_int_eq(read_text("HEAD /metrics?a=b HTTP/1.1\r\nhOsT: \t h:1 \r\nAccept:\ttext/plain\r\n\r\n"),
@@ -69,9 +68,8 @@ START_TEST(what_is_asked)
     ck_assert_uint_eq(head_end("GET / HTTP/1.0\n\n", 16), 0);
     ck_assert_uint_eq(head_end("A\r\n\r\nGET /", 10), 5);
 }
-END_TEST
 
-START_TEST(hosts)
+T(hosts)
 {
     static const char *const names[] = {"locks.example"};
     static const char *const good[] = {"127.0.0.1",          "127.0.0.1:7337", "[::1]:7337", "[fe80::1]",
@@ -100,9 +98,8 @@ START_TEST(hosts)
                       bad[i]);
     ck_assert(!head_host_is_known((struct head_piece){"", 0}, "", names, 1));
 }
-END_TEST
 
-START_TEST(accepts)
+T(accepts)
 {
     static const struct {
         bool open;
@@ -125,7 +122,6 @@ START_TEST(accepts)
     }
     ck_assert(!head_wants_openmetrics((struct head_piece){NULL, 0}));
 }
-END_TEST
 
 static void expect_body(struct body *b, const char *expected)
 {
@@ -134,7 +130,7 @@ static void expect_body(struct body *b, const char *expected)
     body_free(b);
 }
 
-START_TEST(escapes)
+T(escapes)
 {
     struct body b = {.failed = false};
     body_html(&b, "<a b='\"'>&\x01\xff", 12);
@@ -143,18 +139,4 @@ START_TEST(escapes)
     expect_body(&b, "\"\\u003c/script\\u003e\\u0022\\u005c\\u000a\\u0026\\u00ff\"");
     body_label(&b, "unix:/a\"b\\c\nd");
     expect_body(&b, "unix:/a\\\"b\\\\c\\nd");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http_head");
-    TCase *tests = tcase_create("all");
-    tcase_add_test(tests, statuses);
-    tcase_add_test(tests, what_is_asked);
-    tcase_add_test(tests, hosts);
-    tcase_add_test(tests, accepts);
-    tcase_add_test(tests, escapes);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

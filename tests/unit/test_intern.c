@@ -30,7 +30,7 @@ static void is_name(const struct name *kept, const struct name *name)
     ck_assert_mem_eq(kept->text, name->text, name->len);
 }
 
-START_TEST(names_of_all_lengths_come_and_go)
+T(names_of_all_lengths_come_and_go)
 {
     struct intern intern;
     const struct name *kept[KEPT] = {NULL};
@@ -56,9 +56,8 @@ START_TEST(names_of_all_lengths_come_and_go)
             is_name(kept[i], &names[i]);
     intern_free(&intern);
 }
-END_TEST
 
-START_TEST(as_many_of_one_length_as_were_asked_for)
+T(as_many_of_one_length_as_were_asked_for)
 {
     static const uint8_t lens[] = {1, 13, 14, 21, 22, 29, 30, 45, 46, 61, 62, NAME_BYTES};
     const struct name *kept[KEPT];
@@ -78,9 +77,8 @@ START_TEST(as_many_of_one_length_as_were_asked_for)
     ck_assert_uint_eq(intern.used, 0);
     intern_free(&intern);
 }
-END_TEST
 
-START_TEST(a_shared_name_stays_until_all_gave_it_back)
+T(a_shared_name_stays_until_all_gave_it_back)
 {
     struct intern intern;
     struct name name = name_of(20, 1), other = name_of(20, 2);
@@ -96,10 +94,9 @@ START_TEST(a_shared_name_stays_until_all_gave_it_back)
     is_name(beside, &other);
     intern_free(&intern);
 }
-END_TEST
 
 /* A name is used more often than its count can hold: the further uses get a copy. */
-START_TEST(a_name_is_shared_by_any_number)
+T(a_name_is_shared_by_any_number)
 {
     enum { MANY = UINT16_MAX + 3 };
     static const struct name *kept[MANY];
@@ -117,9 +114,8 @@ START_TEST(a_name_is_shared_by_any_number)
     ck_assert_uint_eq(intern.used, 0);
     intern_free(&intern);
 }
-END_TEST
 
-START_TEST(notes_are_kept_where_there_are_any)
+T(notes_are_kept_where_there_are_any)
 {
     struct intern intern;
     struct word none = {.len = 0}, note = {.len = WORD_BYTES};
@@ -133,18 +129,4 @@ START_TEST(notes_are_kept_where_there_are_any)
     intern_note_back(&intern, kept);
     ck_assert_uint_eq(intern.used, 0);
     intern_free(&intern);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("intern");
-    TCase *tcase = tcase_create("intern");
-    tcase_add_test(tcase, names_of_all_lengths_come_and_go);
-    tcase_add_test(tcase, as_many_of_one_length_as_were_asked_for);
-    tcase_add_test(tcase, a_shared_name_stays_until_all_gave_it_back);
-    tcase_add_test(tcase, a_name_is_shared_by_any_number);
-    tcase_add_test(tcase, notes_are_kept_where_there_are_any);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

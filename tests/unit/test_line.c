@@ -15,7 +15,7 @@
 
 /* ---- words and spaces ---- */
 
-START_TEST(an_empty_line_is_ignored)
+T(an_empty_line_is_ignored)
 {
     struct request request;
     struct refusal refusal;
@@ -23,9 +23,8 @@ START_TEST(an_empty_line_is_ignored)
     ck_assert_int_eq(parse_line("", &request, &refusal), LINE_EMPTY);
     ck_assert_int_eq(parse_line("     ", &request, &refusal), LINE_EMPTY);
 }
-END_TEST
 
-START_TEST(a_lock_without_options_has_the_defaults)
+T(a_lock_without_options_has_the_defaults)
 {
     struct request r = accepted("LOCK job");
 
@@ -39,9 +38,8 @@ START_TEST(a_lock_without_options_has_the_defaults)
     ck_assert_int_eq(r.wait_ms, 0);
     ck_assert_int_eq(r.max_ms, -1);
 }
-END_TEST
 
-START_TEST(a_lock_takes_all_its_options_in_any_order)
+T(a_lock_takes_all_its_options_in_any_order)
 {
     struct request r =
         accepted("#a.B_-9 LOCK job note=nightly max=1h wait=30s mode=exclusive ttl=250 hold=lease");
@@ -56,9 +54,8 @@ START_TEST(a_lock_takes_all_its_options_in_any_order)
     ck_assert_int_eq(r.wait_ms, 30 * 1000);
     ck_assert_int_eq(r.ttl_ms, 250);
 }
-END_TEST
 
-START_TEST(spaces_may_be_many_and_anywhere_between_words)
+T(spaces_may_be_many_and_anywhere_between_words)
 {
     struct request r = accepted("   #7    LOCK     job      ttl=1s   ");
 
@@ -66,9 +63,8 @@ START_TEST(spaces_may_be_many_and_anywhere_between_words)
     ck_name(r, "job");
     ck_assert_int_eq(r.ttl_ms, 1000);
 }
-END_TEST
 
-START_TEST(verbs_and_keys_have_no_case_but_names_and_values_do)
+T(verbs_and_keys_have_no_case_but_names_and_values_do)
 {
     struct request r = accepted("lOcK Job TTL=10s Hold=lease nOtE=Night");
 
@@ -79,9 +75,8 @@ START_TEST(verbs_and_keys_have_no_case_but_names_and_values_do)
     ck_begins("LOCK job hold=LEASE", "-BADARG job : hold=\"LEASE\" is not allowed");
     ck_begins("LOCK job ttl=10S", "-BADARG job : ttl=\"10S\" is not allowed");
 }
-END_TEST
 
-START_TEST(each_verb_is_known)
+T(each_verb_is_known)
 {
     struct request r = accepted("UNLOCK job token=" TOKEN);
 
@@ -114,9 +109,8 @@ START_TEST(each_verb_is_known)
     ck_assert_int_eq(accepted("help").verb, VERB_HELP);
     ck_assert_int_eq(accepted("quit").verb, VERB_QUIT);
 }
-END_TEST
 
-START_TEST(hello_takes_client_and_events)
+T(hello_takes_client_and_events)
 {
     struct request r = accepted("HELLO 1");
 
@@ -128,9 +122,8 @@ START_TEST(hello_takes_client_and_events)
     ck_assert_mem_eq(r.client.text, "worker-3", 8);
     ck_assert(r.events_renewed);
 }
-END_TEST
 
-START_TEST(show_takes_its_words_in_any_case)
+T(show_takes_its_words_in_any_case)
 {
     ck_assert_int_eq(accepted("SHOW LOCKS").show, SHOW_LOCKS);
     ck_assert_int_eq(accepted("show waiters").show, SHOW_WAITERS);
@@ -146,9 +139,8 @@ START_TEST(show_takes_its_words_in_any_case)
     ck_assert_int_eq(accepted("SHOW CONFIG").show, SHOW_CONFIG);
     ck_assert_int_eq(accepted("SHOW version").show, SHOW_VERSION);
 }
-END_TEST
 
-START_TEST(a_token_is_read_in_either_case)
+T(a_token_is_read_in_either_case)
 {
     struct request r = accepted("CHECK job token=" TOKEN);
     char hex[TOKEN_HEX];
@@ -158,29 +150,4 @@ START_TEST(a_token_is_read_in_either_case)
     ck_assert_uint_eq(r.token.bytes[19], 0x67);
     line_token_hex(hex, &r.token);
     ck_assert_mem_eq(hex, "0123456789abcdef0123456789abcdef01234567", TOKEN_HEX);
-}
-END_TEST
-
-static Suite *line_suite(void)
-{
-    Suite *suite = suite_create("line");
-    TCase *words = tcase_create("requests");
-
-    tcase_add_test(words, an_empty_line_is_ignored);
-    tcase_add_test(words, a_lock_without_options_has_the_defaults);
-    tcase_add_test(words, a_lock_takes_all_its_options_in_any_order);
-    tcase_add_test(words, spaces_may_be_many_and_anywhere_between_words);
-    tcase_add_test(words, verbs_and_keys_have_no_case_but_names_and_values_do);
-    tcase_add_test(words, each_verb_is_known);
-    tcase_add_test(words, hello_takes_client_and_events);
-    tcase_add_test(words, show_takes_its_words_in_any_case);
-    tcase_add_test(words, a_token_is_read_in_either_case);
-    tcase_set_timeout(words, 60); /* for a loaded machine */
-    suite_add_tcase(suite, words);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(line_suite());
 }

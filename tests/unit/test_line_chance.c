@@ -68,7 +68,7 @@ static enum line_result try_bytes(const char *bytes, size_t len)
     return result;
 }
 
-START_TEST(random_bytes_do_no_harm)
+T(random_bytes_do_no_harm)
 {
     char bytes[LINE_BYTES + 64];
 
@@ -80,9 +80,8 @@ START_TEST(random_bytes_do_no_harm)
         (void)try_bytes(bytes, len);
     }
 }
-END_TEST
 
-START_TEST(mutated_lines_do_no_harm)
+T(mutated_lines_do_no_harm)
 {
     static const char *const lines[] = {
         "LOCK job ttl=10s wait=30s hold=session max=5m note=nightly mode=exclusive",
@@ -118,22 +117,4 @@ START_TEST(mutated_lines_do_no_harm)
     }
     ck_assert_uint_gt(results[LINE_REQUEST], 5000); /* the mutations leave enough of both */
     ck_assert_uint_gt(results[LINE_REFUSED], 5000);
-}
-END_TEST
-
-static Suite *line_suite(void)
-{
-    Suite *suite = suite_create("line_chance");
-    TCase *tests = tcase_create("a fixed seed");
-
-    tcase_add_test(tests, random_bytes_do_no_harm);
-    tcase_add_test(tests, mutated_lines_do_no_harm);
-    tcase_set_timeout(tests, 60);
-    suite_add_tcase(suite, tests);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(line_suite());
 }

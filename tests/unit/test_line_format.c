@@ -69,7 +69,7 @@ static void ck_code(enum reply_code code, const char *expected)
 
 /* ---- replies ---- */
 
-START_TEST(done)
+T(done)
 {
     struct reply reply = a_reply(REPLY_OK);
 
@@ -86,9 +86,8 @@ START_TEST(done)
     reply.code = REPLY_BYE;
     ck_reply(&reply, "+BYE");
 }
-END_TEST
 
-START_TEST(depth)
+T(depth)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
 
@@ -99,9 +98,8 @@ START_TEST(depth)
     reply.depth = 1;
     ck_reply(&reply, "+UNLOCKED job confirmed=0/5 depth=1");
 }
-END_TEST
 
-START_TEST(a_reader_is_told_that_it_is_one)
+T(a_reader_is_told_that_it_is_one)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
 
@@ -114,9 +112,8 @@ START_TEST(a_reader_is_told_that_it_is_one)
     reply.code = REPLY_HELD;
     ck_reply(&reply, "+HELD job valid=9897 until=86409897");
 }
-END_TEST
 
-START_TEST(slots_are_told_from_0_on)
+T(slots_are_told_from_0_on)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
     struct notice notice = {.kind = NOTICE_LOST, .reason = LOST_GONE, .slot = 1024};
@@ -132,9 +129,8 @@ START_TEST(slots_are_told_from_0_on)
     notice.name = reply.name;
     ck_assert_ptr_nonnull(strstr(as_text(out, line_format_notice(out, &notice)), " reason=gone slot=1023"));
 }
-END_TEST
 
-START_TEST(numbers_to_their_ends)
+T(numbers_to_their_ends)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
 
@@ -148,9 +144,8 @@ START_TEST(numbers_to_their_ends)
     reply.until_ms = 10;
     ck_reply(&reply, "+LOCKED job token=" HEX " fence=0 valid=-1 until=10");
 }
-END_TEST
 
-START_TEST(tags)
+T(tags)
 {
     struct reply reply = a_reply(REPLY_HELD);
     struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
@@ -161,9 +156,8 @@ START_TEST(tags)
     ck_assert_str_eq(as_text(out, line_format_end(out, &longest, 0)), "#abcdefghijklmnop +END 0");
     ck_assert_str_eq(as_text(out, line_format_end(out, &untagged, 12345)), "+END 12345");
 }
-END_TEST
 
-START_TEST(not_done)
+T(not_done)
 {
     struct reply reply = a_reply(REPLY_BUSY);
 
@@ -189,18 +183,16 @@ START_TEST(not_done)
     ck_code(REPLY_TOOLONG, "-TOOLONG job");
     ck_code(REPLY_UNSUPPORTED, "-UNSUPPORTED job");
 }
-END_TEST
 
-START_TEST(cancel_of_nothing)
+T(cancel_of_nothing)
 {
     struct reply reply = a_reply(REPLY_BADTAG);
 
     reply.name.len = 0;
     ck_reply(&reply, "-BADTAG : no LOCK waits there, or its grant was already written");
 }
-END_TEST
 
-START_TEST(no_quorum)
+T(no_quorum)
 {
     struct reply reply = a_reply(REPLY_NOQUORUM);
 
@@ -228,9 +220,8 @@ START_TEST(no_quorum)
     ck_reply(&reply, "-NOQUORUM job votes=1/3 nodes=+!! : 2 votes are needed; 2 masters are not connected or "
                      "refused");
 }
-END_TEST
 
-START_TEST(no_quorum_for_quarantine)
+T(no_quorum_for_quarantine)
 {
     struct reply reply = a_reply(REPLY_NOQUORUM);
 
@@ -254,9 +245,8 @@ START_TEST(no_quorum_for_quarantine)
              "-NOQUORUM job votes=1/5 nodes=+!~?! : 1 of 5 masters is in quarantine (see restart_guard), "
              "2 are not connected, 1 is silent");
 }
-END_TEST
 
-START_TEST(limits)
+T(limits)
 {
     static const struct {
         enum limit limit;
@@ -286,9 +276,8 @@ START_TEST(limits)
     reply.name.len = 0;
     ck_reply(&reply, "-LIMIT limit=max_clients");
 }
-END_TEST
 
-START_TEST(texts)
+T(texts)
 {
     struct reply reply = a_reply(REPLY_BADARG);
 
@@ -328,9 +317,8 @@ START_TEST(texts)
         "-NOTHELD job : this connection does not hold it, or not any more (was there a !LOST?); to release "
         "it by its token, add token=");
 }
-END_TEST
 
-START_TEST(hello)
+T(hello)
 {
     char out[SERVER_LINE_BYTES];
 
@@ -340,9 +328,8 @@ START_TEST(hello)
                      "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1 behind=2750 "
                      "features=lost");
 }
-END_TEST
 
-START_TEST(refusals_by_hand)
+T(refusals_by_hand)
 {
     struct refusal refusal = {.code = REPLY_BADTAG, .words = "tag=7"};
     char out[SERVER_LINE_BYTES];
@@ -360,9 +347,8 @@ START_TEST(refusals_by_hand)
     ck_assert_uint_eq(line_format_refusal(out, &refusal), strlen("#7 -BADARG job ") + sizeof refusal.words +
                                                               strlen(" : ") + sizeof refusal.text + 1);
 }
-END_TEST
 
-START_TEST(the_longest_reply_fits)
+T(the_longest_reply_fits)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
     struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
@@ -381,11 +367,10 @@ START_TEST(the_longest_reply_fits)
         (void)as_text(out, line_format_reply(out, &longest, &reply));
     }
 }
-END_TEST
 
 /* ---- events ---- */
 
-START_TEST(notices)
+T(notices)
 {
     static const char *const reasons[] = {"expired", "max",    "gone",  "released",
                                           "moved",   "closed", "drain", "denied"};
@@ -411,37 +396,4 @@ START_TEST(notices)
         (void)snprintf(expected, sizeof expected, "!LOST job token=%s reason=%s", HEX, reasons[i]);
         ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)), expected);
     }
-}
-END_TEST
-
-static Suite *format_suite(void)
-{
-    Suite *suite = suite_create("line_format");
-    TCase *replies = tcase_create("replies");
-    TCase *others = tcase_create("events and rows");
-
-    tcase_add_test(replies, done);
-    tcase_add_test(replies, depth);
-    tcase_add_test(replies, a_reader_is_told_that_it_is_one);
-    tcase_add_test(replies, slots_are_told_from_0_on);
-    tcase_add_test(replies, numbers_to_their_ends);
-    tcase_add_test(replies, tags);
-    tcase_add_test(replies, not_done);
-    tcase_add_test(replies, cancel_of_nothing);
-    tcase_add_test(replies, no_quorum);
-    tcase_add_test(replies, no_quorum_for_quarantine);
-    tcase_add_test(replies, limits);
-    tcase_add_test(replies, texts);
-    tcase_add_test(replies, hello);
-    tcase_add_test(replies, refusals_by_hand);
-    tcase_add_test(replies, the_longest_reply_fits);
-    tcase_add_test(others, notices);
-    suite_add_tcase(suite, replies);
-    suite_add_tcase(suite, others);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(format_suite());
 }

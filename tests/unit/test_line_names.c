@@ -30,7 +30,7 @@ static void is_sorted_as(const char *text, const char *sorted)
     ck_assert_str_eq(out, sorted);
 }
 
-START_TEST(a_list_is_sorted_and_written_as_it_was_read)
+T(a_list_is_sorted_and_written_as_it_was_read)
 {
     is_sorted_as("a,b", "a,b");
     is_sorted_as("b,a", "a,b");
@@ -39,9 +39,8 @@ START_TEST(a_list_is_sorted_and_written_as_it_was_read)
     is_sorted_as("c,a,d,b,e", "a,b,c,d,e");
     ck_assert_uint_eq(list.more, 4);
 }
-END_TEST
 
-START_TEST(bad_lists_are_refused)
+T(bad_lists_are_refused)
 {
     static const char *const bad[] = {"a", "", ",", "a,", ",a", "a,,b", "a,b c", "a,#b", "a,b\"", "a,b=1"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -50,10 +49,9 @@ START_TEST(bad_lists_are_refused)
     ck_assert_int_eq(read_text("1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g"), NAMES_GOOD);
     ck_assert_int_eq(read_text("1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g,h"), NAMES_MANY);
 }
-END_TEST
 
 /* Random lists: every permutation comes back, and all of them are one list. */
-START_TEST(any_order_is_the_same_list)
+T(any_order_is_the_same_list)
 {
     srand(1);
     for (unsigned run = 0; run < 2000; run++) {
@@ -80,25 +78,10 @@ START_TEST(any_order_is_the_same_list)
         }
     }
 }
-END_TEST
 
 /* FNV-1a-32 of "a,b". */
-START_TEST(a_list_has_a_hash)
+T(a_list_has_a_hash)
 {
     ck_assert_int_eq(read_text("b,a"), NAMES_GOOD);
     ck_assert_uint_eq(names_hash(&list), 0x08876b46);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("line_names");
-    TCase *t = tcase_create("lists");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_list_is_sorted_and_written_as_it_was_read);
-    tcase_add_test(t, bad_lists_are_refused);
-    tcase_add_test(t, any_order_is_the_same_list);
-    tcase_add_test(t, a_list_has_a_hash);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

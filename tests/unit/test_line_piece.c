@@ -16,7 +16,7 @@ static int64_t duration(const char *text)
     return line_duration_ms(text, strlen(text));
 }
 
-START_TEST(durations)
+T(durations)
 {
     ck_assert_int_eq(duration("0"), 0);
     ck_assert_int_eq(duration("250"), 250);
@@ -29,9 +29,8 @@ START_TEST(durations)
     ck_assert_int_eq(duration("0000000001"), 1);
     ck_assert_int_eq(line_duration_ms("10sXX", 3), 10000);
 }
-END_TEST
 
-START_TEST(what_is_no_duration)
+T(what_is_no_duration)
 {
     static const char *const bad[] = {"",
                                       "s",
@@ -60,7 +59,6 @@ START_TEST(what_is_no_duration)
         ck_assert_msg(duration(bad[i]) == -1, "%s is taken for a duration", bad[i]);
     ck_assert_int_eq(line_duration_ms("1\0s", 3), -1);
 }
-END_TEST
 
 /* ---- other protocols ---- */
 
@@ -68,7 +66,7 @@ END_TEST
 #define ck_ours(bytes) \
     ck_assert_msg(!line_is_foreign(bytes, sizeof(bytes) - 1), "taken for foreign: %s", bytes)
 
-START_TEST(http_and_tls_are_foreign)
+T(http_and_tls_are_foreign)
 {
     ck_foreign("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     ck_foreign("GET / HTTP/1.0");
@@ -90,9 +88,8 @@ START_TEST(http_and_tls_are_foreign)
     ck_foreign("\x16\x03\x01\x02\x00\x01");
     ck_foreign("\x16\x03\x03");
 }
-END_TEST
 
-START_TEST(our_own_lines_are_not_foreign)
+T(our_own_lines_are_not_foreign)
 {
     ck_ours("LOCK job\n");
     ck_ours("LOCK /dav/file\r\n");
@@ -108,7 +105,6 @@ START_TEST(our_own_lines_are_not_foreign)
     ck_ours("\x16");
     ck_ours("\x16\x02");
 }
-END_TEST
 
 /* ---- bytes ---- */
 
@@ -120,7 +116,7 @@ static enum reply_code code_of(const char *line, size_t len)
 }
 
 /* At any place, and alone or beside another byte that would cancel it. */
-START_TEST(bytes_outside_ascii_text_at_any_place)
+T(bytes_outside_ascii_text_at_any_place)
 {
     enum { BYTES = 11 };
     static const unsigned char bytes[BYTES] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
@@ -138,9 +134,8 @@ START_TEST(bytes_outside_ascii_text_at_any_place)
                 ck_assert_msg(refused == bad, "bytes 0x%02x 0x%02x at %zu of %zu", one, two, at, len);
             }
 }
-END_TEST
 
-START_TEST(a_token_of_every_byte)
+T(a_token_of_every_byte)
 {
     for (unsigned at = 0; at < TOKEN_BYTES; at++)
         for (unsigned byte = 0; byte < 256; byte++) {
@@ -155,9 +150,8 @@ START_TEST(a_token_of_every_byte)
             }
         }
 }
-END_TEST
 
-START_TEST(a_word_of_every_byte)
+T(a_word_of_every_byte)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         char text[] = {'a', (char)byte, 'z'};
@@ -167,10 +161,9 @@ START_TEST(a_word_of_every_byte)
         ck_assert_msg(piece_is_word((struct piece){text + 1, 2}, 3) == first, "0x%02x first", byte);
     }
 }
-END_TEST
 
 /* Long words are read in blocks. The bytes beside the one that counts are the lowest and the highest allowed ones. */
-START_TEST(a_long_word_with_every_byte)
+T(a_long_word_with_every_byte)
 {
     for (unsigned byte = 0; byte < 256; byte++)
         for (unsigned len = 7; len <= 25; len++)
@@ -183,10 +176,9 @@ START_TEST(a_long_word_with_every_byte)
                               byte, at, len);
             }
 }
-END_TEST
 
 /* Each number of digits, and what carries into the next. */
-START_TEST(decimal_digits_as_printf_writes_them)
+T(decimal_digits_as_printf_writes_them)
 {
     for (uint64_t power = 1;; power *= 10) {
         for (int off = -1; off <= 111; off++) {
@@ -203,9 +195,8 @@ START_TEST(decimal_digits_as_printf_writes_them)
     char digits[DECIMAL_BYTES];
     ck_assert_mem_eq(decimal_digits(UINT64_MAX, digits), "18446744073709551615", DECIMAL_BYTES);
 }
-END_TEST
 
-START_TEST(headers)
+T(headers)
 {
     static const char *const are[] = {"Host: a", "X-Empty:", "  a:b c", "{\"a\":1}", "Cookie:aaaaa"};
     static const char *const are_not[] = {"", " ", "LOCK a:b", "#a:b PING", "PING", "LOCK job token=:"};
@@ -213,29 +204,4 @@ START_TEST(headers)
         ck_assert_msg(line_is_header(are[i], strlen(are[i])), "%s", are[i]);
     for (unsigned i = 0; i < sizeof are_not / sizeof are_not[0]; i++)
         ck_assert_msg(!line_is_header(are_not[i], strlen(are_not[i])), "%s", are_not[i]);
-}
-END_TEST
-
-static Suite *line_suite(void)
-{
-    Suite *suite = suite_create("line_piece");
-    TCase *tests = tcase_create("durations, other protocols");
-
-    tcase_add_test(tests, durations);
-    tcase_add_test(tests, what_is_no_duration);
-    tcase_add_test(tests, http_and_tls_are_foreign);
-    tcase_add_test(tests, our_own_lines_are_not_foreign);
-    tcase_add_test(tests, headers);
-    tcase_add_test(tests, bytes_outside_ascii_text_at_any_place);
-    tcase_add_test(tests, a_token_of_every_byte);
-    tcase_add_test(tests, a_word_of_every_byte);
-    tcase_add_test(tests, a_long_word_with_every_byte);
-    tcase_add_test(tests, decimal_digits_as_printf_writes_them);
-    suite_add_tcase(suite, tests);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(line_suite());
 }

@@ -2,7 +2,7 @@
 #include "tests/unit/line_said.h"
 #include "tests/unit/suite.h"
 
-START_TEST(bytes_outside_ascii_text_are_badline)
+T(bytes_outside_ascii_text_are_badline)
 {
     char line[] = "#7 LOCK a?b";
     char *odd = strchr(line, '?');
@@ -23,9 +23,8 @@ START_TEST(bytes_outside_ascii_text_are_badline)
                "-BADLINE : byte 10 is not ASCII: a line has 0x20 to 0x7e, then LF or CR LF");
     ck_begins("#7\tLOCK a", "-BADLINE");
 }
-END_TEST
 
-START_TEST(a_line_is_too_long_from_1024_bytes_on)
+T(a_line_is_too_long_from_1024_bytes_on)
 {
     char line[LINE_BYTES + 1];
 
@@ -37,9 +36,8 @@ START_TEST(a_line_is_too_long_from_1024_bytes_on)
     ck_assert_str_eq(answer_bytes(line, LINE_BYTES - 1),
                      "-BADVERB : \"xxxxxxxxxxxxxxxxxxxxxxxx...\" is not a verb; HELP lists them");
 }
-END_TEST
 
-START_TEST(a_tag_that_cannot_be_read_is_badtag)
+T(a_tag_that_cannot_be_read_is_badtag)
 {
     static const char *const lines[] = {"#",           "# PING",     "#7,8 PING",
                                         "#a:b LOCK a", "##7 PING",   "#1234567890abcdefg PING",
@@ -49,9 +47,8 @@ START_TEST(a_tag_that_cannot_be_read_is_badtag)
         ck_refused(lines[i], "-BADTAG : a tag is # and 1 to 16 of A-Z a-z 0-9 . _ -");
     ck_assert_uint_eq(accepted("#1234567890abcdef PING").tag.len, TAG_BYTES);
 }
-END_TEST
 
-START_TEST(an_unknown_verb_is_named_and_help_offered)
+T(an_unknown_verb_is_named_and_help_offered)
 {
     ck_refused("LOK job", "-BADVERB : \"LOK\" is not a verb; HELP lists them");
     ck_refused("#7 LOCKS job", "#7 -BADVERB : \"LOCKS\" is not a verb; HELP lists them");
@@ -59,9 +56,8 @@ START_TEST(an_unknown_verb_is_named_and_help_offered)
     ck_refused("a\"b\\c", "-BADVERB : \"a\\\"b\\\\c\" is not a verb; HELP lists them");
     ck_refused("LOC job", "-BADVERB : \"LOC\" is not a verb; HELP lists them");
 }
-END_TEST
 
-START_TEST(names_have_limits)
+T(names_have_limits)
 {
     static const char *const bad[] = {"#a", ":a", "a=b", "ttl=10s"};
     char line[64];
@@ -83,9 +79,8 @@ START_TEST(names_have_limits)
         ck_refused(line, expected);
     }
 }
-END_TEST
 
-START_TEST(lists_of_names_have_limits)
+T(lists_of_names_have_limits)
 {
     static const char *const bad[] = {",", "a,", ",a", "a,,b", "a,#b", "a,b=c"};
     char line[1024] = "LOCK a";
@@ -106,9 +101,8 @@ START_TEST(lists_of_names_have_limits)
     strcat(line, "b");
     ck_refused(line, "-BADARG : several names have at most 900 bytes together, these have 901");
 }
-END_TEST
 
-START_TEST(options_are_refused_with_the_name_and_what_to_write)
+T(options_are_refused_with_the_name_and_what_to_write)
 {
     ck_refused("LOCK job tll=1s",
                "-BADARG job : LOCK has no option \"tll\"; it has ttl= wait= max= hold= note= "
@@ -136,9 +130,8 @@ START_TEST(options_are_refused_with_the_name_and_what_to_write)
     ck_refused("HELLO 1 events=all",
                "-BADARG : events=\"all\" is not allowed: write renewed; all other events come anyway");
 }
-END_TEST
 
-START_TEST(notes_and_client_words_have_limits)
+T(notes_and_client_words_have_limits)
 {
     char line[128] = "LOCK job note=";
     size_t start = strlen(line);
@@ -154,9 +147,8 @@ START_TEST(notes_and_client_words_have_limits)
     ck_begins("LOCK job note=#1", "-BADARG job : note=\"#1\" is not allowed");
     ck_begins("HELLO 1 client=a,b", "-BADARG : client=\"a,b\" is not allowed");
 }
-END_TEST
 
-START_TEST(tokens_are_exact_and_never_echoed)
+T(tokens_are_exact_and_never_echoed)
 {
     ck_refused("LOCK job token=" TOKEN "0",
                "-BADARG job : token= takes the 40 hex digits of +LOCKED, not these 41 bytes");
@@ -172,9 +164,8 @@ START_TEST(tokens_are_exact_and_never_echoed)
     ck_refused("EXTEND job ttl=1s",
                "-BADARG job : EXTEND needs the lock's token; write EXTEND job token=<40 hex> ttl=30s");
 }
-END_TEST
 
-START_TEST(reentry_takes_no_other_option)
+T(reentry_takes_no_other_option)
 {
     const char *alone =
         "-BADARG job : token= asks for a lock once more and stands alone: its first LOCK's options go on";
@@ -184,9 +175,8 @@ START_TEST(reentry_takes_no_other_option)
     ck_refused("LOCK job mode=exclusive token=" TOKEN, alone);
     ck_refused("LOCK job mode=shared ttl=10s token=" TOKEN, alone);
 }
-END_TEST
 
-START_TEST(a_word_too_many_is_shown)
+T(a_word_too_many_is_shown)
 {
     ck_refused(
         "LOCK job 10s",
@@ -195,9 +185,8 @@ START_TEST(a_word_too_many_is_shown)
     ck_begins("CANCEL 7 8", "-BADARG : \"8\" is a word too many");
     ck_begins("SHOW LOCKS all", "-BADARG : \"all\" is a word too many");
 }
-END_TEST
 
-START_TEST(arguments_that_are_no_names_are_checked)
+T(arguments_that_are_no_names_are_checked)
 {
     ck_refused("CANCEL #7", "-BADARG : \"#7\" is not a tag: 1 to 16 of A-Z a-z 0-9 . _ - (here without #)");
     ck_begins("CANCEL 12345678901234567", "-BADARG : \"12345678901234567\" is not a tag");
@@ -208,10 +197,9 @@ START_TEST(arguments_that_are_no_names_are_checked)
     ck_refused("SHOW LOCK",
                "-BADARG : SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION");
 }
-END_TEST
 
 /* A refusal repeats neither the user nor the secret. */
-START_TEST(auth_takes_two_words)
+T(auth_takes_two_words)
 {
     static const char answered[] = "-BADARG : AUTH takes two words; write AUTH <user> <secret>";
     ck_refused("AUTH", answered);
@@ -219,9 +207,8 @@ START_TEST(auth_takes_two_words)
     ck_refused("AUTH me sesame more", answered);
     ck_refused("AUTH me sesame client=x", answered);
 }
-END_TEST
 
-START_TEST(slots_are_a_number_up_to_1024)
+T(slots_are_a_number_up_to_1024)
 {
     static const char *const wrong[] = {"0",  "1025", "2000", "99999999999", "01",
                                         "-1", "+1",   "1.5",  "x",           "3x"};
@@ -246,16 +233,14 @@ START_TEST(slots_are_a_number_up_to_1024)
     ck_begins("UNLOCK job slots=3", "-BADARG job : UNLOCK has no option");
     ck_begins("LOCK job slots=3 token=" TOKEN, "-BADARG job : token= asks for a lock once more");
 }
-END_TEST
 
-START_TEST(what_this_version_lacks_is_unsupported)
+T(what_this_version_lacks_is_unsupported)
 {
     ck_refused("HELLO 2 later=option", "-UNSUPPORTED proto=1");
     ck_refused("#7 HELLO 99999999999999999999", "#7 -UNSUPPORTED proto=1");
 }
-END_TEST
 
-START_TEST(refusals_fit_even_with_the_worst_words)
+T(refusals_fit_even_with_the_worst_words)
 {
     char line[512];
     char quotes[65];
@@ -286,30 +271,4 @@ START_TEST(refusals_fit_even_with_the_worst_words)
         strcpy(line + before + sizeof quotes - 1, slot + 2);
         ck_begins(line, "-BAD"); /* line_answer() checks for cuts */
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("line_refused");
-    TCase *t = tcase_create("refusals");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, bytes_outside_ascii_text_are_badline);
-    tcase_add_test(t, a_line_is_too_long_from_1024_bytes_on);
-    tcase_add_test(t, a_tag_that_cannot_be_read_is_badtag);
-    tcase_add_test(t, an_unknown_verb_is_named_and_help_offered);
-    tcase_add_test(t, names_have_limits);
-    tcase_add_test(t, lists_of_names_have_limits);
-    tcase_add_test(t, options_are_refused_with_the_name_and_what_to_write);
-    tcase_add_test(t, notes_and_client_words_have_limits);
-    tcase_add_test(t, tokens_are_exact_and_never_echoed);
-    tcase_add_test(t, reentry_takes_no_other_option);
-    tcase_add_test(t, a_word_too_many_is_shown);
-    tcase_add_test(t, arguments_that_are_no_names_are_checked);
-    tcase_add_test(t, auth_takes_two_words);
-    tcase_add_test(t, slots_are_a_number_up_to_1024);
-    tcase_add_test(t, what_this_version_lacks_is_unsupported);
-    tcase_add_test(t, refusals_fit_even_with_the_worst_words);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

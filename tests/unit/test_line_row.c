@@ -7,7 +7,7 @@
 static const struct tag untagged;
 static const struct tag seven = {1, "7"};
 
-START_TEST(a_row)
+T(a_row)
 {
     char out[SERVER_LINE_BYTES];
     struct row row;
@@ -21,9 +21,8 @@ START_TEST(a_row)
     ck_assert_str_eq(as_text(out, line_row_end(&row)), "#7 * node=127.0.0.1:6379 run_id=1a2b3c4d rtt_us=-1 "
                                                        "pending=18446744073709551615 why=");
 }
-END_TEST
 
-START_TEST(hostile_values_stay_one_word)
+T(hostile_values_stay_one_word)
 {
     char out[SERVER_LINE_BYTES];
     struct row row;
@@ -33,9 +32,8 @@ START_TEST(hostile_values_stay_one_word)
     line_row_string(&row, "k", "~!=,\"");
     ck_assert_str_eq(as_text(out, line_row_end(&row)), "* note=a?b?+LOCKED?x?y???? k=~!=,\"");
 }
-END_TEST
 
-START_TEST(a_value_that_does_not_fit_is_cut)
+T(a_value_that_does_not_fit_is_cut)
 {
     char out[SERVER_LINE_BYTES + 8];
     char value[2 * SERVER_LINE_BYTES];
@@ -53,10 +51,9 @@ START_TEST(a_value_that_does_not_fit_is_cut)
     for (size_t i = SERVER_LINE_BYTES; i < sizeof out; i++)
         ck_assert_int_eq(out[i], 0x55);
 }
-END_TEST
 
 /* At every place near the end: numbers whole or not at all, a line never over its end. */
-START_TEST(a_number_that_does_not_fit_is_left_out)
+T(a_number_that_does_not_fit_is_left_out)
 {
     char out[SERVER_LINE_BYTES + 8];
     char value[SERVER_LINE_BYTES];
@@ -77,9 +74,8 @@ START_TEST(a_number_that_does_not_fit_is_left_out)
         ck_assert_int_eq(out[SERVER_LINE_BYTES], 0x55);
     }
 }
-END_TEST
 
-START_TEST(help_has_a_row_for_each_verb)
+T(help_has_a_row_for_each_verb)
 {
     static const char *const verbs[] = {"LOCK", "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL", "HELLO",
                                         "AUTH", "PING",   "HELP",   "QUIT",  "SHOW",   "WHO",    "BREAK"};
@@ -97,19 +93,4 @@ START_TEST(help_has_a_row_for_each_verb)
     ck_assert_ptr_null(line_help(VERBS));
     ck_assert_ptr_null(line_help(UINT_MAX));
     ck_assert_uint_eq(line_format_help(out, &untagged, VERBS), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("line_row");
-    TCase *t = tcase_create("rows");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_row);
-    tcase_add_test(t, hostile_values_stay_one_word);
-    tcase_add_test(t, a_value_that_does_not_fit_is_cut);
-    tcase_add_test(t, a_number_that_does_not_fit_is_left_out);
-    tcase_add_test(t, help_has_a_row_for_each_verb);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

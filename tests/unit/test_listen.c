@@ -148,7 +148,9 @@ static void leave_stale(void)
     close(fd);
 }
 
-START_TEST(both_kinds_of_listeners_accept)
+SETUP(setup, teardown);
+
+T(both_kinds_of_listeners_accept)
 {
     listen_on("127.0.0.1", "");
     listen_on("", path);
@@ -169,9 +171,8 @@ START_TEST(both_kinds_of_listeners_accept)
     conf.listen[0].address.port = port; /* at once again, with connections in TIME_WAIT */
     listeners_free(start());
 }
-END_TEST
 
-START_TEST(nobody_is_let_in_before_the_start)
+T(nobody_is_let_in_before_the_start)
 {
     listen_on("127.0.0.1", "");
     listen_on("", path);
@@ -190,9 +191,8 @@ START_TEST(nobody_is_let_in_before_the_start)
     ck_assert_int_lt(unix_connect(), 0);
     listeners_free(listeners);
 }
-END_TEST
 
-START_TEST(ipv6_and_names)
+T(ipv6_and_names)
 {
     int probe = socket(AF_INET6, SOCK_STREAM, 0);
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
@@ -217,9 +217,8 @@ START_TEST(ipv6_and_names)
     }
     listeners_free(listeners);
 }
-END_TEST
 
-START_TEST(a_port_in_use_is_an_error)
+T(a_port_in_use_is_an_error)
 {
     listen_on("127.0.0.1", "");
     struct listeners *first = start();
@@ -232,18 +231,16 @@ START_TEST(a_port_in_use_is_an_error)
     ck_assert_ptr_nonnull(strstr(text, strerror(EADDRINUSE)));
     listeners_free(first);
 }
-END_TEST
 
-START_TEST(an_address_of_another_host_is_an_error)
+T(an_address_of_another_host_is_an_error)
 {
     listen_on("192.0.2.1", ""); /* RFC 5737: an address of no host */
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     ck_assert_ptr_nonnull(strstr(logged(), "hint=\"this host does not have that address"));
 }
-END_TEST
 
 /* The bound address, not the configured one: port 0 becomes a port, a name an address. */
-START_TEST(the_log_tells_where_to_connect)
+T(the_log_tells_where_to_connect)
 {
     char expected[64];
 
@@ -258,9 +255,8 @@ START_TEST(the_log_tells_where_to_connect)
     ck_assert_ptr_null(strstr(text, "port="));
     listeners_free(listeners);
 }
-END_TEST
 
-START_TEST(a_name_that_is_none_is_an_error)
+T(a_name_that_is_none_is_an_error)
 {
     char label[81]; /* longer than DNS allows, so that no server is asked */
 
@@ -272,9 +268,8 @@ START_TEST(a_name_that_is_none_is_an_error)
     ck_assert_ptr_nonnull(strstr(text, "level=error"));
     ck_assert_ptr_nonnull(strstr(text, label));
 }
-END_TEST
 
-START_TEST(unix_mode_is_kept)
+T(unix_mode_is_kept)
 {
     struct stat st;
 
@@ -287,9 +282,8 @@ START_TEST(unix_mode_is_kept)
     ck_assert_uint_eq(st.st_mode & 0777, 0620);
     listeners_free(listeners);
 }
-END_TEST
 
-START_TEST(a_stale_socket_is_replaced)
+T(a_stale_socket_is_replaced)
 {
     leave_stale();
     listen_on("", path);
@@ -302,9 +296,8 @@ START_TEST(a_stale_socket_is_replaced)
     listeners_free(listeners);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(a_live_socket_is_left_alone)
+T(a_live_socket_is_left_alone)
 {
     char pid[32];
 
@@ -319,10 +312,9 @@ START_TEST(a_live_socket_is_left_alone)
     close(fd);
     listeners_free(listeners);
 }
-END_TEST
 
 /* Between bind() and listen() the socket refuses connections, and so looks stale to another daemon. */
-START_TEST(a_path_taken_over_before_the_start_is_an_error)
+T(a_path_taken_over_before_the_start_is_an_error)
 {
     listen_on("", path);
     struct listeners *slow = listeners_new(base, &conf, on_accepted, &conf);
@@ -338,9 +330,8 @@ START_TEST(a_path_taken_over_before_the_start_is_an_error)
     close(fd);
     listeners_free(fast);
 }
-END_TEST
 
-START_TEST(a_file_is_no_socket)
+T(a_file_is_no_socket)
 {
     int fd = open(path, O_CREAT | O_WRONLY, 0600);
 
@@ -350,17 +341,15 @@ START_TEST(a_file_is_no_socket)
     ck_assert_ptr_nonnull(strstr(logged(), "no socket"));
     ck_assert_int_eq(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_an_error)
+T(a_folder_that_is_not_there_is_an_error)
 {
     listen_on("", "/nonexistent/folder/sock");
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     ck_assert_ptr_nonnull(strstr(logged(), "its folder is not there"));
 }
-END_TEST
 
-START_TEST(only_our_own_inode_is_unlinked)
+T(only_our_own_inode_is_unlinked)
 {
     listen_on("", path);
     struct listeners *listeners = start();
@@ -370,16 +359,14 @@ START_TEST(only_our_own_inode_is_unlinked)
     listeners_free(listeners);
     ck_assert_int_eq(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(a_failed_start_leaves_nothing)
+T(a_failed_start_leaves_nothing)
 {
     listen_on("", path);
     listen_on("", "/nonexistent/folder/sock");
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     ck_assert_int_ne(access(path, F_OK), 0);
 }
-END_TEST
 
 static unsigned occurrences(const char *text, const char *word)
 {
@@ -390,7 +377,7 @@ static unsigned occurrences(const char *text, const char *word)
     return n;
 }
 
-START_TEST(without_descriptors_accepting_pauses)
+T(without_descriptors_accepting_pauses)
 {
     struct rlimit limit, old;
     struct timeval tv = {.tv_usec = 350000};
@@ -429,9 +416,8 @@ START_TEST(without_descriptors_accepting_pauses)
         close(clients[i]);
     listeners_free(listeners);
 }
-END_TEST
 
-START_TEST(one_wakeup_accepts_a_bounded_number)
+T(one_wakeup_accepts_a_bounded_number)
 {
     int clients[200];
 
@@ -448,32 +434,4 @@ START_TEST(one_wakeup_accepts_a_bounded_number)
     for (int i = 0; i < 200; i++)
         close(clients[i]);
     listeners_free(listeners);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("listen");
-    TCase *t = tcase_create("listen");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, both_kinds_of_listeners_accept);
-    tcase_add_test(t, nobody_is_let_in_before_the_start);
-    tcase_add_test(t, ipv6_and_names);
-    tcase_add_test(t, a_port_in_use_is_an_error);
-    tcase_add_test(t, an_address_of_another_host_is_an_error);
-    tcase_add_test(t, the_log_tells_where_to_connect);
-    tcase_add_test(t, a_name_that_is_none_is_an_error);
-    tcase_add_test(t, unix_mode_is_kept);
-    tcase_add_test(t, a_stale_socket_is_replaced);
-    tcase_add_test(t, a_live_socket_is_left_alone);
-    tcase_add_test(t, a_path_taken_over_before_the_start_is_an_error);
-    tcase_add_test(t, a_file_is_no_socket);
-    tcase_add_test(t, a_folder_that_is_not_there_is_an_error);
-    tcase_add_test(t, only_our_own_inode_is_unlinked);
-    tcase_add_test(t, a_failed_start_leaves_nothing);
-    tcase_add_test(t, without_descriptors_accepting_pauses);
-    tcase_add_test(t, one_wakeup_accepts_a_bounded_number);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

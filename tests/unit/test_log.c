@@ -43,7 +43,9 @@ static const char *logged(void)
     return text;
 }
 
-START_TEST(a_line_has_its_level)
+SETUP(setup, teardown);
+
+T(a_line_has_its_level)
 {
     log_set_level(LOG_LEVEL_INFO);
     log_debug("hidden", "a=1");
@@ -51,10 +53,9 @@ START_TEST(a_line_has_its_level)
     log_error("bad", "%s", "");
     ck_assert_str_eq(logged(), "<6>level=info event=shown a=1\n<3>level=error event=bad\n");
 }
-END_TEST
 
 /* Nobody else adds the time to a file, and nobody there reads the priority. */
-START_TEST(a_file_has_the_time)
+T(a_file_has_the_time)
 {
     char path[] = "/tmp/test_log.XXXXXX";
     int file = mkstemp(path);
@@ -72,9 +73,8 @@ START_TEST(a_file_has_the_time)
         "%s", text);
     close(file);
 }
-END_TEST
 
-START_TEST(a_long_line_is_cut)
+T(a_long_line_is_cut)
 {
     char words[3000];
     memset(words, 'x', sizeof words - 1);
@@ -84,10 +84,9 @@ START_TEST(a_long_line_is_cut)
     ck_assert_uint_le(strlen(line), 2048);
     ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
 }
-END_TEST
 
 /* If the log waited for its reader, this test would not end. */
-START_TEST(a_full_pipe_loses_lines_and_says_so)
+T(a_full_pipe_loses_lines_and_says_so)
 {
     char want[128];
     unsigned whole = 0, written = 0;
@@ -105,9 +104,8 @@ START_TEST(a_full_pipe_loses_lines_and_says_so)
              written - whole);
     ck_assert_str_eq(logged(), want);
 }
-END_TEST
 
-START_TEST(a_closed_pipe_is_no_matter)
+T(a_closed_pipe_is_no_matter)
 {
     signal(SIGPIPE, SIG_IGN);
     close(ends[0]);
@@ -115,29 +113,12 @@ START_TEST(a_closed_pipe_is_no_matter)
     log_info("line", "n=2");
     ends[0] = dup(old_stderr);
 }
-END_TEST
 
-START_TEST(bytes_from_outside_are_escaped)
+T(bytes_from_outside_are_escaped)
 {
     char out[24];
     ck_assert_str_eq(log_escape(out, sizeof out, "a\"b\\\n\xff", 6), "\"a\\\"b\\\\\\x0a\\xff\"");
     ck_assert_str_eq(log_escape(out, 10, "abcde", 5), "\"abcde\"");
     ck_assert_str_eq(log_escape(out, 8, "abcdefgh", 8), "\"ab...\"");
     ck_assert_str_eq(log_escape(out, 8, "", 0), "\"\"");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *t = tcase_create("lines");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_line_has_its_level);
-    tcase_add_test(t, a_file_has_the_time);
-    tcase_add_test(t, a_long_line_is_cut);
-    tcase_add_test(t, a_full_pipe_loses_lines_and_says_so);
-    tcase_add_test(t, a_closed_pipe_is_no_matter);
-    tcase_add_test(t, bytes_from_outside_are_escaped);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

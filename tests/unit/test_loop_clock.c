@@ -57,7 +57,7 @@ static bool vote_shares(unsigned master, enum command_verb verb)
     return shares(EVENT_MASTER_VOTE, master, verb);
 }
 
-START_TEST(votes_of_one_master_share_up_to_eight)
+T(votes_of_one_master_share_up_to_eight)
 {
     fresh();
     for (unsigned round = 0; round < 3; round++) {
@@ -70,9 +70,8 @@ START_TEST(votes_of_one_master_share_up_to_eight)
     ck_assert(vote_shares(3, COMMAND_SET));
     ck_assert(!vote_shares(2, COMMAND_SET));
 }
-END_TEST
 
-START_TEST(nothing_else_shares)
+T(nothing_else_shares)
 {
     for (enum command_verb verb = 0; verb <= COMMAND_CUT; verb++) {
         bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE;
@@ -92,9 +91,8 @@ START_TEST(nothing_else_shares)
     loop_clock_sleep(&shell);
     ck_assert(!vote_shares(0, COMMAND_SET));
 }
-END_TEST
 
-START_TEST(what_is_left_is_told_as_of_now)
+T(what_is_left_is_told_as_of_now)
 {
     fresh();
     ck_assert(!vote_shares(0, COMMAND_SET));
@@ -109,9 +107,8 @@ START_TEST(what_is_left_is_told_as_of_now)
     ck_assert(!shares(EVENT_REQUEST, 0, COMMAND_SET));
     ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 9000);
 }
-END_TEST
 
-START_TEST(wall_clock_goes_along_for_a_millisecond)
+T(wall_clock_goes_along_for_a_millisecond)
 {
     fresh();
     shares(EVENT_TIMER, 0, COMMAND_SET);
@@ -123,17 +120,4 @@ START_TEST(wall_clock_goes_along_for_a_millisecond)
     boot_us += 1;
     loop_clock_stamp(&shell, &event);
     ck_assert_uint_eq(wall_reads, 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("loop_clock");
-    TCase *tests = tcase_create("sharing");
-    tcase_add_test(tests, votes_of_one_master_share_up_to_eight);
-    tcase_add_test(tests, nothing_else_shares);
-    tcase_add_test(tests, what_is_left_is_told_as_of_now);
-    tcase_add_test(tests, wall_clock_goes_along_for_a_millisecond);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }

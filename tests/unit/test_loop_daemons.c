@@ -76,7 +76,9 @@ static void teardown(void)
     event_base_free(base);
 }
 
-START_TEST(a_daemon_that_nobody_asks_only_writes_itself)
+SETUP(setup, teardown);
+
+T(a_daemon_that_nobody_asks_only_writes_itself)
 {
     for (unsigned i = 0; i < 5; i++) {
         loop_daemons_write(&daemons);
@@ -86,9 +88,8 @@ START_TEST(a_daemon_that_nobody_asks_only_writes_itself)
         }
     }
 }
-END_TEST
 
-START_TEST(who_asks_gets_all_pages)
+T(who_asks_gets_all_pages)
 {
     unsigned count;
     ck_assert(!loop_daemons_read(&daemons));
@@ -110,9 +111,8 @@ START_TEST(who_asks_gets_all_pages)
     ck_assert_str_eq(loop_daemons_host(&daemons, "cccccccc"), "three");
     ck_assert_str_eq(loop_daemons_host(&daemons, "bbbbbbbc"), "?");
 }
-END_TEST
 
-START_TEST(a_list_without_an_end_is_read_no_further)
+T(a_list_without_an_end_is_read_no_further)
 {
     ck_assert(!loop_daemons_read(&daemons));
     answer(0, "ok 0");
@@ -124,9 +124,8 @@ START_TEST(a_list_without_an_end_is_read_no_further)
     ck_assert_uint_eq(known, 1);
     ck_assert(loop_daemons_read(&daemons));
 }
-END_TEST
 
-START_TEST(a_master_that_is_lost_is_not_waited_for)
+T(a_master_that_is_lost_is_not_waited_for)
 {
     ck_assert(!loop_daemons_read(&daemons));
     answer(0, "ok 0");
@@ -137,26 +136,10 @@ START_TEST(a_master_that_is_lost_is_not_waited_for)
     loop_daemons_lost(&daemons, 2);
     ck_assert_uint_eq(known, 1);
 }
-END_TEST
 
-START_TEST(without_masters_nothing_is_waited_for)
+T(without_masters_nothing_is_waited_for)
 {
     for (unsigned i = 0; i < ALL; i++)
         connected[i] = false;
     ck_assert(loop_daemons_read(&daemons));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("loop_daemons");
-    TCase *t = tcase_create("list");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_daemon_that_nobody_asks_only_writes_itself);
-    tcase_add_test(t, who_asks_gets_all_pages);
-    tcase_add_test(t, a_list_without_an_end_is_read_no_further);
-    tcase_add_test(t, a_master_that_is_lost_is_not_waited_for);
-    tcase_add_test(t, without_masters_nothing_is_waited_for);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

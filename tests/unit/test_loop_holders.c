@@ -60,7 +60,7 @@ static void is_holder(unsigned i, const char *daemon, int slot, unsigned masters
     ck_assert_int_eq(holders[i].ms, ms);
 }
 
-START_TEST(one_holder)
+T(one_holder)
 {
     const char *token = token_of(0xaa, 0, 1);
     begin();
@@ -71,10 +71,9 @@ START_TEST(one_holder)
     is_holder(0, "aaaaaaaa", WHO_NO_SLOT, 5, 1002); /* for so long a quorum has it */
     ck_assert_str_eq(holders[0].list, "");
 }
-END_TEST
 
 /* A lease that is being settled has its secret token on some masters and the told one on the others. */
-START_TEST(two_tokens_of_a_lease)
+T(two_tokens_of_a_lease)
 {
     const char *secret = token_of(0xaa, 0, 1), *told = token_of(0xaa, 0, 2);
     begin();
@@ -87,10 +86,9 @@ START_TEST(two_tokens_of_a_lease)
     ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING);
     ck_assert(entries[0].doomed && entries[1].doomed && entries[2].doomed);
 }
-END_TEST
 
 /* What an attempt that lost has left, and values of others: each value that is no token of ours is its own owner. */
-START_TEST(a_holder_and_rests)
+T(a_holder_and_rests)
 {
     const char *ours = token_of(0xaa, 0, 1);
     begin();
@@ -108,9 +106,8 @@ START_TEST(a_holder_and_rests)
     for (unsigned i = 0; i < count; i++)
         ck_assert_int_eq(entries[i].doomed, strcmp(entries[i].value, ours) == 0);
 }
-END_TEST
 
-START_TEST(without_an_end)
+T(without_an_end)
 {
     begin();
     for (unsigned i = 0; i < 3; i++)
@@ -118,10 +115,9 @@ START_TEST(without_an_end)
     list();
     is_holder(0, "?", WHO_NO_SLOT, 3, -1);
 }
-END_TEST
 
 /* Tokens of another version have other last bytes, or letters that no daemon of ours writes. */
-START_TEST(foreign_values)
+T(foreign_values)
 {
     char upper[WHO_VALUE_BYTES + 1];
     snprintf(upper, sizeof upper, "%s", token_of(0xaa, 0, 1));
@@ -145,9 +141,8 @@ START_TEST(foreign_values)
     ck_assert_uint_eq(found, 2); /* its id is not believed */
     ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING_SPLIT);
 }
-END_TEST
 
-START_TEST(names_that_are_locked_together)
+T(names_that_are_locked_together)
 {
     char one[WHO_VALUE_BYTES + 1], other[WHO_VALUE_BYTES + 1];
     snprintf(one, sizeof one, "%s,89abcdef", token_of(0xaa, 0, 1));
@@ -163,10 +158,9 @@ START_TEST(names_that_are_locked_together)
     ck_assert_str_eq(holders[0].list, "89abcdef");
     ck_assert_str_eq(holders[1].list, "00000001");
 }
-END_TEST
 
 /* All readers of a daemon are one row; each of them is deleted by itself, where a quorum has it. */
-START_TEST(readers)
+T(readers)
 {
     const char *first = token_of(0xaa, 0, 1), *second = token_of(0xaa, 0, 2), *third = token_of(0xbb, 0, 1);
     begin();
@@ -185,9 +179,8 @@ START_TEST(readers)
     for (unsigned i = 0; i < count; i++)
         ck_assert_int_eq(entries[i].doomed, strcmp(entries[i].value, second) != 0);
 }
-END_TEST
 
-START_TEST(slots)
+T(slots)
 {
     const char *one = token_of(0xaa, 0, 1), *other = token_of(0xbb, 0, 1);
     begin();
@@ -211,9 +204,8 @@ START_TEST(slots)
     for (unsigned i = 0; i < count; i++)
         ck_assert_int_eq(entries[i].doomed, entries[i].slot == 7);
 }
-END_TEST
 
-START_TEST(daemons_that_wait)
+T(daemons_that_wait)
 {
     begin();
     has(0, WHO_WAITS, WHO_NO_SLOT, "cccccccc", 5);
@@ -231,9 +223,8 @@ START_TEST(daemons_that_wait)
     list();
     ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING_FREE);
 }
-END_TEST
 
-START_TEST(what_no_quorum_has_is_not_deleted)
+T(what_no_quorum_has_is_not_deleted)
 {
     begin();
     list();
@@ -253,23 +244,4 @@ START_TEST(what_no_quorum_has_is_not_deleted)
     ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING_NO_LOCK);
     for (unsigned i = 0; i < count; i++)
         ck_assert(!entries[i].doomed);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("loop_holders");
-    TCase *tcase = tcase_create("loop_holders");
-    tcase_add_test(tcase, one_holder);
-    tcase_add_test(tcase, two_tokens_of_a_lease);
-    tcase_add_test(tcase, a_holder_and_rests);
-    tcase_add_test(tcase, without_an_end);
-    tcase_add_test(tcase, foreign_values);
-    tcase_add_test(tcase, names_that_are_locked_together);
-    tcase_add_test(tcase, readers);
-    tcase_add_test(tcase, slots);
-    tcase_add_test(tcase, daemons_that_wait);
-    tcase_add_test(tcase, what_no_quorum_has_is_not_deleted);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

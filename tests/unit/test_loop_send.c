@@ -209,7 +209,9 @@ static void goes_out(void)
 
 static const unsigned counts[] = {1, 2, 63, 64, 65, 128, 200};
 
-START_TEST(extends_of_a_turn)
+SETUP(setup, teardown);
+
+T_EACH(extends_of_a_turn, sizeof counts / sizeof counts[0])
 {
     unsigned count = counts[_i];
     send_extends(ALL_MASTERS, 1, count);
@@ -222,11 +224,10 @@ START_TEST(extends_of_a_turn)
     goes_out();
     goes_out(); /* and nothing is left */
 }
-END_TEST
 
 /* A release that came before an extension of the same lock must not go out behind it, and the
  * reverse. */
-START_TEST(order_is_kept)
+T_EACH(order_is_kept, COMMAND_VERBS)
 {
     enum command_verb verb = (enum command_verb)_i;
     if (verb == COMMAND_EXTEND)
@@ -239,9 +240,8 @@ START_TEST(order_is_kept)
     want_batch(ALL_MASTERS, 1, 2);
     goes_out();
 }
-END_TEST
 
-START_TEST(one_master_of_the_batch_is_enough)
+T(one_master_of_the_batch_is_enough)
 {
     for (uint16_t to = 1; to < 8; to++) {
         send_extends(3, 1, 2);
@@ -258,9 +258,8 @@ START_TEST(one_master_of_the_batch_is_enough)
         goes_out();
     }
 }
-END_TEST
 
-START_TEST(extends_to_other_masters)
+T(extends_to_other_masters)
 {
     send_extends(ALL_MASTERS, 1, 2);
     send_extends(1, 3, 2);
@@ -272,14 +271,13 @@ START_TEST(extends_to_other_masters)
     want_batch(ALL_MASTERS, 6, 3);
     goes_out();
 }
-END_TEST
 
 static void say(unsigned master, const char *reply)
 {
     server_write(masters[master].fd, reply, strlen(reply));
 }
 
-START_TEST(each_ref_has_its_vote)
+T(each_ref_has_its_vote)
 {
     send_extends(ALL_MASTERS, 1, 2);
     send_one(COMMAND_CHECK, ALL_MASTERS, 3);
@@ -296,10 +294,9 @@ START_TEST(each_ref_has_its_vote)
             ck_assert_uint_eq(masters[i].number[vote], numbers[i][vote]);
         }
 }
-END_TEST
 
 /* Commands from the time of the last connection do not go out on this one. */
-START_TEST(a_batch_ends_with_its_connection)
+T_EACH(a_batch_ends_with_its_connection, ALL)
 {
     send_extends(ALL_MASTERS, 1, 3);
     node_close(nodes[_i], "test");
@@ -326,9 +323,8 @@ START_TEST(a_batch_ends_with_its_connection)
     goes_out();
     ck_assert_uint_eq(masters[_i].votes, 2);
 }
-END_TEST
 
-START_TEST(all_connections_end)
+T(all_connections_end)
 {
     send_extends(ALL_MASTERS, 1, 3);
     for (unsigned i = 0; i < ALL; i++) {
@@ -340,7 +336,6 @@ START_TEST(all_connections_end)
     goes_out();
     ck_assert_uint_eq(masters[0].votes, 0);
 }
-END_TEST
 
 #ifdef COUNTS_MALLOC
 static bool all_voted(unsigned votes)
@@ -371,7 +366,7 @@ static void round_of_64(unsigned n)
     }
 }
 
-START_TEST(a_batch_allocates_nothing)
+T(a_batch_allocates_nothing)
 {
     unsigned n = 0;
     while (n < 10)
@@ -384,25 +379,4 @@ START_TEST(a_batch_allocates_nothing)
     for (unsigned i = 0; i < ALL; i++)
         ck_assert_uint_eq(masters[i].votes, 100 * 64);
 }
-END_TEST
 #endif
-
-int main(void)
-{
-    Suite *suite = suite_create("loop_send");
-    TCase *tcase = tcase_create("loop_send");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, extends_of_a_turn, 0, sizeof counts / sizeof counts[0]);
-    tcase_add_loop_test(tcase, order_is_kept, 0, COMMAND_VERBS);
-    tcase_add_test(tcase, one_master_of_the_batch_is_enough);
-    tcase_add_test(tcase, extends_to_other_masters);
-    tcase_add_test(tcase, each_ref_has_its_vote);
-    tcase_add_loop_test(tcase, a_batch_ends_with_its_connection, 0, ALL);
-    tcase_add_test(tcase, all_connections_end);
-#ifdef COUNTS_MALLOC
-    tcase_add_test(tcase, a_batch_allocates_nothing);
-#endif
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}

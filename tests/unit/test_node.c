@@ -15,7 +15,10 @@ static void server_teardown(void)
     server_remove(&server);
 }
 
-START_TEST(commands_and_votes)
+SETUP(bench_setup, bench_teardown);
+SETUP(server_setup, server_teardown);
+
+T_EACH(commands_and_votes, 2)
 {
     server_say(&server, "FLUSHALL");
     _i ? dial_tcp("127.0.0.1", server.port) : dial_unix(server.path);
@@ -52,36 +55,32 @@ START_TEST(commands_and_votes)
     ck_assert_str_eq(row.why, "");
     ck_assert_uint_eq(told.failed + told.lost, 0);
 }
-END_TEST
 
 /* Most hosts files also give ::1, where no server listens: the next address is tried. */
-START_TEST(a_name)
+T(a_name)
 {
     dial_tcp("localhost", server.port);
     UNTIL(told.connected);
     ck_assert_uint_eq(told.failed, 0);
 }
-END_TEST
 
-START_TEST(a_name_that_is_none)
+T(a_name_that_is_none)
 {
     dial_tcp("no-such-host.invalid", server.port);
     UNTIL(told.failed);
     ck_assert_str_eq(row_why(), "resolve");
     UNTIL(log_count("why=resolve") == 1);
 }
-END_TEST
 
-START_TEST(sent_from_within_connected)
+T(sent_from_within_connected)
 {
     send_when_connected = true;
     dial_unix(server.path);
     UNTIL(told.votes);
     ck_assert_int_eq(told.vote[0].vote.kind, VOTE_NUMBER);
 }
-END_TEST
 
-START_TEST(another_database)
+T(another_database)
 {
     char reply[64];
     server_say(&server, "FLUSHALL");
@@ -97,9 +96,8 @@ START_TEST(another_database)
     server_ask(&server, "INFO keyspace", reply, sizeof reply);
     ck_assert_ptr_nonnull(strstr(reply, "db3:keys=1"));
 }
-END_TEST
 
-START_TEST(a_database_that_is_none)
+T(a_database_that_is_none)
 {
     node_conf.nodes[0].db = 9999;
     dial_unix(server.path);
@@ -107,9 +105,8 @@ START_TEST(a_database_that_is_none)
     ck_assert_str_eq(row_why(), "login_refused");
     ck_assert_uint_eq(log_count("asked=\"SELECT\" hint=\"the number at the end of the URL"), 1);
 }
-END_TEST
 
-START_TEST(users_and_passwords)
+T(users_and_passwords)
 {
     server_say(&server, "ACL SETUSER redlockd on >sesame ~* +@all");
     set_login("redlockd", "hunter2");
@@ -138,10 +135,9 @@ START_TEST(users_and_passwords)
     server_kill(&server); /* a new server has no password */
     server_run(&server, server.port, NULL, NULL);
 }
-END_TEST
 
 /* Some servers do not answer the second AUTH, since a reply to the SET before is still in their buffer. */
-START_TEST(a_wrong_password_amid_commands)
+T(a_wrong_password_amid_commands)
 {
     server_say(&server, "ACL SETUSER redlockd on >sesame ~* +@all");
     set_login("redlockd", "sesame");
@@ -165,9 +161,8 @@ START_TEST(a_wrong_password_amid_commands)
     ck_assert_uint_eq(log_count("why=refused"), 1);
     ck_assert_uint_eq(told.lost, 0);
 }
-END_TEST
 
-START_TEST(scripts_flushed)
+T(scripts_flushed)
 {
     static char stats[8192];
     server_say(&server, "FLUSHALL");
@@ -206,10 +201,9 @@ START_TEST(scripts_flushed)
     UNTIL((server_ask(&server, "INFO commandstats", stats, sizeof stats), strstr(stats, loads)));
     ck_assert_uint_eq(told.lost, 0);
 }
-END_TEST
 
 /* At the next connection they are there: a master is not to compile them for each daemon that comes back. */
-START_TEST(scripts_are_not_loaded_again)
+T(scripts_are_not_loaded_again)
 {
     static char stats[8192];
     char loads[64];
@@ -228,9 +222,8 @@ START_TEST(scripts_are_not_loaded_again)
     snprintf(loads, sizeof loads, "cmdstat_script|load:calls=%d,", RESP_SCRIPTS);
     ck_assert_ptr_nonnull(strstr(stats, loads));
 }
-END_TEST
 
-START_TEST(errors_are_logged_once)
+T(errors_are_logged_once)
 {
     struct node_row row;
     server_say(&server, "FLUSHALL");
@@ -251,9 +244,8 @@ START_TEST(errors_are_logged_once)
     ck_assert_str_eq(row.why, "OOM");
     ck_assert_uint_eq(told.lost, 0);
 }
-END_TEST
 
-START_TEST(closed_from_within_voted)
+T(closed_from_within_voted)
 {
     dial_unix(server.path);
     UNTIL(told.connected);
@@ -274,9 +266,8 @@ START_TEST(closed_from_within_voted)
     UNTIL(told.votes == 4);
     ck_assert_uint_eq(told.vote[3].ref, 50);
 }
-END_TEST
 
-START_TEST(a_server_that_comes_later)
+T(a_server_that_comes_later)
 {
     char shown[256];
     server_kill(&server);
@@ -304,9 +295,8 @@ START_TEST(a_server_that_comes_later)
     ck_assert_uint_eq(told.votes, 1);
     ck_assert_uint_eq(told.failed, 1);
 }
-END_TEST
 
-START_TEST(a_server_that_goes_away)
+T(a_server_that_goes_away)
 {
     dial_unix(server.path);
     UNTIL(told.connected);
@@ -316,9 +306,8 @@ START_TEST(a_server_that_goes_away)
     ck_assert_uint_eq(told.failed, 0); /* failed() is only for the first dial of a node */
     ck_assert_uint_eq(told.lost, 1);
 }
-END_TEST
 
-START_TEST(a_port_where_nobody_listens)
+T(a_port_where_nobody_listens)
 {
     int port = server_free_port();
     dial_tcp("127.0.0.1", port);
@@ -326,7 +315,6 @@ START_TEST(a_port_where_nobody_listens)
     ck_assert_uint_eq(told.failed, 1);
     ck_assert_uint_eq(log_count("why=connect detail=\"Connection refused\""), 1);
 }
-END_TEST
 
 /* Sends and flushes as the loop does, until the backlog is reported or the connection is lost; returns the
  * number of commands. */
@@ -344,7 +332,7 @@ static unsigned fill_backlog(void)
     return sent;
 }
 
-START_TEST(backlog_of_a_stopped_server)
+T_EACH(backlog_of_a_stopped_server, 2)
 {
     struct node_row row;
     close_at_backlog = !_i;
@@ -369,10 +357,9 @@ START_TEST(backlog_of_a_stopped_server)
     UNTIL(told.connected == 2);
     ck_assert_uint_eq(told.votes, 0);
 }
-END_TEST
 
 /* EV_WRITE takes over after EAGAIN, and every reply comes. */
-START_TEST(more_than_a_socket_takes)
+T(more_than_a_socket_takes)
 {
     node_conf.node_backlog_bytes = 16 << 20;
     dial_unix(server.path);
@@ -387,38 +374,4 @@ START_TEST(more_than_a_socket_takes)
     for (unsigned i = 0; i < VOTES; i++)
         ck_assert_uint_eq(told.vote[i].ref, i + 1);
     ck_assert_uint_eq(told.backlog + told.lost, 0);
-}
-END_TEST
-
-static Suite *node_suite(void)
-{
-    Suite *suite = suite_create("node");
-    TCase *real = tcase_create("real server");
-    tcase_set_timeout(real, 60);
-    tcase_add_checked_fixture(real, bench_setup, bench_teardown);
-    tcase_add_checked_fixture(real, server_setup, server_teardown);
-    tcase_add_loop_test(real, commands_and_votes, 0, 2);
-    tcase_add_test(real, a_name);
-    tcase_add_test(real, a_name_that_is_none);
-    tcase_add_test(real, sent_from_within_connected);
-    tcase_add_test(real, another_database);
-    tcase_add_test(real, a_database_that_is_none);
-    tcase_add_test(real, scripts_flushed);
-    tcase_add_test(real, scripts_are_not_loaded_again);
-    tcase_add_test(real, errors_are_logged_once);
-    tcase_add_test(real, closed_from_within_voted);
-    tcase_add_test(real, a_port_where_nobody_listens);
-    tcase_add_loop_test(real, backlog_of_a_stopped_server, 0, 2);
-    tcase_add_test(real, more_than_a_socket_takes);
-    tcase_add_test(real, users_and_passwords);
-    tcase_add_test(real, a_wrong_password_amid_commands);
-    tcase_add_test(real, a_server_that_comes_later);
-    tcase_add_test(real, a_server_that_goes_away);
-    suite_add_tcase(suite, real);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(node_suite());
 }

@@ -16,7 +16,10 @@ static const struct {
     {"+OK\r\n+OK\r\n", "unsolicited_reply"},
 };
 
-START_TEST(bad_reply)
+SETUP(bench_setup, bench_teardown);
+SETUP(fake_listen, fake_remove);
+
+T_EACH(bad_reply, sizeof bad_replies / sizeof bad_replies[0])
 {
     fake_connected();
     send_command(COMMAND_SET, 10000, 1);
@@ -27,9 +30,8 @@ START_TEST(bad_reply)
     ck_assert_uint_eq(told.votes, _i == 7 ? 1 : 0);
     is_lost_and_redialled(bad_replies[_i].why);
 }
-END_TEST
 
-START_TEST(a_reply_that_nobody_asked_for)
+T_EACH(a_reply_that_nobody_asked_for, 2)
 {
     fake_connected();
     if (_i)
@@ -39,9 +41,8 @@ START_TEST(a_reply_that_nobody_asked_for)
     is_lost_and_redialled("unsolicited_reply");
     ck_assert_uint_eq(told.votes, 0);
 }
-END_TEST
 
-START_TEST(a_reply_without_end)
+T(a_reply_without_end)
 {
     char block[1000];
     memset(block, 'x', sizeof block);
@@ -56,9 +57,8 @@ START_TEST(a_reply_without_end)
     }
     is_lost_and_redialled("protocol");
 }
-END_TEST
 
-START_TEST(the_end_within_a_reply)
+T(the_end_within_a_reply)
 {
     fake_connected();
     send_command(COMMAND_SET, 10000, 1);
@@ -69,9 +69,8 @@ START_TEST(the_end_within_a_reply)
     fake_close();
     is_lost_and_redialled("closed_by_master");
 }
-END_TEST
 
-START_TEST(whole_replies_before_the_end_count)
+T(whole_replies_before_the_end_count)
 {
     fake_connected();
     send_command(COMMAND_SET, 10000, 1);
@@ -84,9 +83,8 @@ START_TEST(whole_replies_before_the_end_count)
     ck_assert_uint_eq(told.votes, 1);
     ck_assert_uint_eq(told.vote[0].ref, 1);
 }
-END_TEST
 
-START_TEST(replies_in_pieces)
+T(replies_in_pieces)
 {
     static const char replies[] = "+OK\r\n$-1\r\n-OOM \x1b[31m\"no\r\n";
     fake_connected();
@@ -103,10 +101,9 @@ START_TEST(replies_in_pieces)
     ck_assert_int_eq(told.vote[2].vote.error, ERROR_OOM);
     ck_assert_uint_eq(log_count("error=\"OOM \\x1b[31m\\\"no\""), 1);
 }
-END_TEST
 
 /* Servers repeat the words of a command that they do not know. */
-START_TEST(no_secret_in_the_log)
+T(no_secret_in_the_log)
 {
     set_login("me", "hunter2");
     dial_unix(fake.path);
@@ -130,7 +127,6 @@ START_TEST(no_secret_in_the_log)
     ck_assert_uint_eq(log_count("unknown command 'SET'"), 1);
     ck_assert_uint_eq(log_count("00000000"), 0);
 }
-END_TEST
 
 #define MARK "$13\r\nredlockd-auth\r\n"
 
@@ -147,7 +143,7 @@ static const struct {
 };
 
 /* Whatever the replies to AUTH are, no vote is taken for that of the command before. */
-START_TEST(auth_amid_commands)
+T_EACH(auth_amid_commands, sizeof auth_replies / sizeof auth_replies[0])
 {
     fake_connected();
     node_conf.nodes[0].password_of_file = true;
@@ -169,9 +165,8 @@ START_TEST(auth_amid_commands)
     ck_assert_uint_eq(log_count("why=refused"), auth_replies[_i].refused);
     ck_assert_uint_eq(log_count("hunter2"), 0);
 }
-END_TEST
 
-START_TEST(loading_at_login)
+T(loading_at_login)
 {
     dial_unix(fake.path);
     for (unsigned i = 0; i < 3; i++) {
@@ -187,9 +182,8 @@ START_TEST(loading_at_login)
     ck_assert_uint_eq(told.failed, 1);
     ck_assert_uint_eq(told.lost, 0);
 }
-END_TEST
 
-START_TEST(another_script_at_login)
+T(another_script_at_login)
 {
     dial_unix(fake.path);
     fake_accept();
@@ -200,10 +194,9 @@ START_TEST(another_script_at_login)
     UNTIL(told.failed);
     ck_assert_str_eq(row_why(), "login_refused");
 }
-END_TEST
 
 /* Where a node of a cluster does not have the key's slot, the coordinator asks what kind of server it is. */
-START_TEST(a_node_of_a_cluster_at_login)
+T_EACH(a_node_of_a_cluster_at_login, 2)
 {
     dial_unix(fake.path);
     fake_accept();
@@ -213,9 +206,8 @@ START_TEST(a_node_of_a_cluster_at_login)
     UNTIL(told.connected);
     ck_assert_uint_eq(told.failed, 0);
 }
-END_TEST
 
-START_TEST(silence_at_login)
+T(silence_at_login)
 {
     dial_unix(fake.path);
     fake_accept();
@@ -223,9 +215,8 @@ START_TEST(silence_at_login)
     ck_assert_str_eq(row_why(), "login_timeout");
     ck_assert_uint_eq(told.connected, 0);
 }
-END_TEST
 
-START_TEST(what_was_not_sent_never_is)
+T(what_was_not_sent_never_is)
 {
     fake_connected();
     send_command(COMMAND_SET, 10000, 1);
@@ -235,11 +226,10 @@ START_TEST(what_was_not_sent_never_is)
     ck_assert(!fake_has("\r\nPX\r\n"));
     ck_assert_uint_eq(told.votes + told.lost, 0);
 }
-END_TEST
 
 /* A hostile server answers the login and closes then: a proxy with nothing behind it, a crash at the first
  * command. */
-START_TEST(a_connection_that_does_not_last_backs_off)
+T(a_connection_that_does_not_last_backs_off)
 {
     long long start_ms = test_now_ms();
     dial_unix(fake.path);
@@ -252,10 +242,9 @@ START_TEST(a_connection_that_does_not_last_backs_off)
     /* At least half of 50, 100, 200, 400 and 800 ms, which jitter leaves. */
     ck_assert_int_ge(test_now_ms() - start_ms, 775);
 }
-END_TEST
 
 /* After a refused load the script is loaded again when it is missed again. */
-START_TEST(a_script_that_cannot_be_loaded)
+T(a_script_that_cannot_be_loaded)
 {
     fake_connected();
     for (unsigned i = 1; i <= 2; i++) {
@@ -272,9 +261,8 @@ START_TEST(a_script_that_cannot_be_loaded)
     }
     ck_assert_uint_eq(told.lost, 0);
 }
-END_TEST
 
-START_TEST(freed_in_every_state)
+T(freed_in_every_state)
 {
     node = node_new(base, dns, &node_conf, 0, &handler);
     node_free(node);
@@ -292,37 +280,4 @@ START_TEST(freed_in_every_state)
     node_free(node);
     node = NULL;
     turn();
-}
-END_TEST
-
-static Suite *node_hostile_suite(void)
-{
-    Suite *suite = suite_create("node_hostile");
-    TCase *hostile = tcase_create("hostile server");
-    tcase_set_timeout(hostile, 60);
-    tcase_add_checked_fixture(hostile, bench_setup, bench_teardown);
-    tcase_add_checked_fixture(hostile, fake_listen, fake_remove);
-    tcase_add_loop_test(hostile, bad_reply, 0, sizeof bad_replies / sizeof bad_replies[0]);
-    tcase_add_loop_test(hostile, a_reply_that_nobody_asked_for, 0, 2);
-    tcase_add_test(hostile, a_reply_without_end);
-    tcase_add_test(hostile, the_end_within_a_reply);
-    tcase_add_test(hostile, whole_replies_before_the_end_count);
-    tcase_add_test(hostile, replies_in_pieces);
-    tcase_add_test(hostile, no_secret_in_the_log);
-    tcase_add_loop_test(hostile, auth_amid_commands, 0, sizeof auth_replies / sizeof auth_replies[0]);
-    tcase_add_test(hostile, loading_at_login);
-    tcase_add_test(hostile, another_script_at_login);
-    tcase_add_loop_test(hostile, a_node_of_a_cluster_at_login, 0, 2);
-    tcase_add_test(hostile, silence_at_login);
-    tcase_add_test(hostile, a_connection_that_does_not_last_backs_off);
-    tcase_add_test(hostile, what_was_not_sent_never_is);
-    tcase_add_test(hostile, a_script_that_cannot_be_loaded);
-    tcase_add_test(hostile, freed_in_every_state);
-    suite_add_tcase(suite, hostile);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(node_hostile_suite());
 }

@@ -33,7 +33,10 @@ static void are_refs(unsigned from, unsigned count, uint64_t ref)
     }
 }
 
-START_TEST(a_reply_to_several)
+SETUP(bench_setup, bench_teardown);
+SETUP(fake_listen, fake_remove);
+
+T_EACH(a_reply_to_several, 2)
 {
     static const char replies[] = "+OK\r\n*3\r\n:500\r\n:-2\r\n:700\r\n$-1\r\n";
     fake_connected();
@@ -64,7 +67,6 @@ START_TEST(a_reply_to_several)
     node_row(node, &row);
     ck_assert_int_gt(row.rtt_us, 0);
 }
-END_TEST
 
 static const char *const wrong_for_three[] = {
     "*2\r\n:500\r\n:500\r\n",
@@ -78,7 +80,7 @@ static const char *const wrong_for_three[] = {
 };
 
 /* Not even the votes before the wrong one count. */
-START_TEST(a_wrong_reply_to_several)
+T_EACH(a_wrong_reply_to_several, sizeof wrong_for_three / sizeof wrong_for_three[0])
 {
     fake_connected();
     send_extends(3);
@@ -88,9 +90,8 @@ START_TEST(a_wrong_reply_to_several)
     is_lost_and_redialled("protocol");
     ck_assert_uint_eq(told.votes, 0);
 }
-END_TEST
 
-START_TEST(an_error_in_reply_to_several)
+T(an_error_in_reply_to_several)
 {
     struct node_row row;
     fake_connected();
@@ -109,10 +110,9 @@ START_TEST(an_error_in_reply_to_several)
     node_row(node, &row);
     ck_assert_uint_eq(row.errors, 1); /* the master refused the script once */
 }
-END_TEST
 
 /* The script is loaded once, and the caller decides whether to ask again. */
-START_TEST(several_whose_script_is_not_there)
+T(several_whose_script_is_not_there)
 {
     fake_connected();
     send_extends(RESP_BATCH_KEYS);
@@ -136,11 +136,10 @@ START_TEST(several_whose_script_is_not_there)
     UNTIL(told.votes == RESP_BATCH_KEYS + 4);
     ck_assert_uint_eq(told.vote[RESP_BATCH_KEYS + 3].vote.number, 500);
 }
-END_TEST
 
 /* A handler closes the connection: the rest of the votes is not told, neither now nor on the next
  * connection. */
-START_TEST(closed_amid_the_votes_of_several)
+T_EACH(closed_amid_the_votes_of_several, 3)
 {
     fake_connected();
     close_at_vote = (unsigned)_i + 1;
@@ -160,9 +159,8 @@ START_TEST(closed_amid_the_votes_of_several)
     are_refs((unsigned)_i + 1, 2, FIRST_REF);
     ck_assert_uint_eq(told.vote[_i + 1].vote.number, 800);
 }
-END_TEST
 
-START_TEST(the_end_amid_a_reply_to_several)
+T(the_end_amid_a_reply_to_several)
 {
     fake_connected();
     send_extends(3);
@@ -174,32 +172,12 @@ START_TEST(the_end_amid_a_reply_to_several)
     is_lost_and_redialled("closed_by_master");
     ck_assert_uint_eq(told.votes, 0);
 }
-END_TEST
 
-START_TEST(a_reply_to_several_that_were_not_written)
+T(a_reply_to_several_that_were_not_written)
 {
     fake_connected();
     send_extends(3);
     fake_say("*3\r\n:500\r\n:500\r\n:500\r\n");
     is_lost_and_redialled("unsolicited_reply");
     ck_assert_uint_eq(told.votes, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("node_several");
-    TCase *t = tcase_create("one reply to several");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, bench_setup, bench_teardown);
-    tcase_add_checked_fixture(t, fake_listen, fake_remove);
-    tcase_add_loop_test(t, a_reply_to_several, 0, 2);
-    tcase_add_loop_test(t, a_wrong_reply_to_several, 0, sizeof wrong_for_three / sizeof wrong_for_three[0]);
-    tcase_add_test(t, an_error_in_reply_to_several);
-    tcase_add_test(t, several_whose_script_is_not_there);
-    tcase_add_loop_test(t, closed_amid_the_votes_of_several, 0, 3);
-    tcase_add_test(t, the_end_amid_a_reply_to_several);
-    tcase_add_test(t, a_reply_to_several_that_were_not_written);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

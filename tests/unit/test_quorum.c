@@ -8,7 +8,7 @@
 
 /* ---- quorums ---- */
 
-START_TEST(quorum_is_a_majority_of_the_configured)
+T(quorum_is_a_majority_of_the_configured)
 {
     static const unsigned quorum[] = {0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8};
     for (unsigned n = 1; n <= MASTERS; n++) {
@@ -17,9 +17,8 @@ START_TEST(quorum_is_a_majority_of_the_configured)
         ck_assert_uint_le(2 * (quorum_of(n) - 1), n);
     }
 }
-END_TEST
 
-START_TEST(blocking_masters_leave_no_quorum)
+T(blocking_masters_leave_no_quorum)
 {
     static const unsigned blocking[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8};
     for (unsigned n = 1; n <= MASTERS; n++) {
@@ -28,9 +27,8 @@ START_TEST(blocking_masters_leave_no_quorum)
         ck_assert_uint_eq(n - (quorum_blocking(n) - 1), quorum_of(n));
     }
 }
-END_TEST
 
-START_TEST(sets_of_masters)
+T(sets_of_masters)
 {
     ck_assert_uint_eq(masters_all(1), 0x1);
     ck_assert_uint_eq(masters_all(5), 0x1f);
@@ -49,11 +47,10 @@ START_TEST(sets_of_masters)
     ck_assert_uint_eq(masters_without(0x05, 0x1f), 0);
     ck_assert_uint_eq(masters_without(0, 0x7fff), 0);
 }
-END_TEST
 
 /* ---- time ---- */
 
-START_TEST(drift_is_rounded_up)
+T(drift_is_rounded_up)
 {
     static const struct {
         int64_t ttl_ms, drift_ms;
@@ -79,10 +76,9 @@ START_TEST(drift_is_rounded_up)
         ck_assert_int_lt(100 * (quorum_drift_ms(ttl_ms) - 3), ttl_ms);
     }
 }
-END_TEST
 
 /* validity = ttl - (now - t0 + 1) - drift, and until is the time at which the validity is 0. */
-START_TEST(validity_counts_the_tick_under_way)
+T(validity_counts_the_tick_under_way)
 {
     ck_assert_int_eq(quorum_until_ms(1000, 10000), 1000 + 10000 - 102 - 1);
     ck_assert_int_eq(quorum_until_ms(0, 100), 96);
@@ -94,11 +90,10 @@ START_TEST(validity_counts_the_tick_under_way)
                              ttl_ms - elapsed_ms - quorum_drift_ms(ttl_ms));
         }
 }
-END_TEST
 
 /* ---- ranks ---- */
 
-START_TEST(nth_largest_of_five)
+T(nth_largest_of_five)
 {
     const uint64_t ttls[MASTERS] = {700, 900, 0, 900, 800};
     masters_t all = masters_all(5);
@@ -111,7 +106,6 @@ START_TEST(nth_largest_of_five)
     ck_assert_uint_eq(quorum_nth_largest(ttls, 0x0d, 2), 700); /* members only */
     ck_assert_uint_eq(quorum_nth_largest(ttls, 0x10, 1), 800);
 }
-END_TEST
 
 static uint64_t chance_state;
 
@@ -137,7 +131,7 @@ static uint64_t sorted_nth(const uint64_t *values, masters_t set, unsigned rank)
     return sorted[rank - 1];
 }
 
-START_TEST(nth_largest_of_any)
+T(nth_largest_of_any)
 {
     chance_state = 1;
     for (unsigned run = 0; run < 20000; run++) {
@@ -154,7 +148,6 @@ START_TEST(nth_largest_of_any)
                 ck_abort_msg("run %u: set %x, rank %u", run, set, rank);
     }
 }
-END_TEST
 
 /* ---- buckets ---- */
 
@@ -167,7 +160,7 @@ static uint32_t bucket_of(const char *text, size_t len)
 }
 
 /* Landon Curt Noll's published FNV-1a-32 values. */
-START_TEST(buckets_are_fnv_1a)
+T(buckets_are_fnv_1a)
 {
     static const struct {
         const char *name;
@@ -180,10 +173,9 @@ START_TEST(buckets_are_fnv_1a)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_uint_eq(bucket_of(rows[i].name, strlen(rows[i].name)), rows[i].fnv & 16383);
 }
-END_TEST
 
 /* Bytes are taken as unsigned, and the longest name to its last one. */
-START_TEST(buckets_of_high_bytes_and_long_names)
+T(buckets_of_high_bytes_and_long_names)
 {
     char longest[NAME_BYTES];
     memset(longest, 'x', sizeof longest);
@@ -193,23 +185,4 @@ START_TEST(buckets_of_high_bytes_and_long_names)
     ck_assert_uint_eq(bucket_of("\xff", 1), ((0x811c9dc5u ^ 0xffu) * 0x01000193u) & (FENCE_BUCKETS - 1));
     for (char c = 'a'; c <= 'z'; c++)
         ck_assert_uint_lt(bucket_of(&c, 1), FENCE_BUCKETS);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("quorum");
-    TCase *tcase = tcase_create("quorum");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, quorum_is_a_majority_of_the_configured);
-    tcase_add_test(tcase, blocking_masters_leave_no_quorum);
-    tcase_add_test(tcase, sets_of_masters);
-    tcase_add_test(tcase, drift_is_rounded_up);
-    tcase_add_test(tcase, validity_counts_the_tick_under_way);
-    tcase_add_test(tcase, nth_largest_of_five);
-    tcase_add_test(tcase, nth_largest_of_any);
-    tcase_add_test(tcase, buckets_are_fnv_1a);
-    tcase_add_test(tcase, buckets_of_high_bytes_and_long_names);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

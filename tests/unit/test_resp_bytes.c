@@ -103,16 +103,15 @@ static void is_command(const struct resp_format *format, const struct command *c
     is_bytes(bytes, resp_command(bytes, format, command), expected);
 }
 
-START_TEST(commands_as_bytes)
+T_EACH(commands_as_bytes, sizeof golden / sizeof golden[0])
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(golden[_i].verb, "job", golden[_i].number);
     is_command(format, &command, golden[_i].bytes);
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(a_release_of_three_tokens)
+T(a_release_of_three_tokens)
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(COMMAND_RELEASE, "job", 0);
@@ -131,9 +130,8 @@ START_TEST(a_release_of_three_tokens)
         "$3\r\n600\r\n$1\r\n0\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(a_downgrade)
+T(a_downgrade)
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(COMMAND_DOWN, "job", 600);
@@ -144,9 +142,8 @@ START_TEST(a_downgrade)
                "\r\n$3\r\n600\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(a_release_that_wakes)
+T(a_release_that_wakes)
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(COMMAND_RELEASE, "job", 0);
@@ -160,7 +157,6 @@ START_TEST(a_release_that_wakes)
         "$3\r\n600\r\n$1\r\n1\r\n");
     resp_format_free(format);
 }
-END_TEST
 
 /* ---- several EXTENDs ---- */
 
@@ -176,7 +172,7 @@ static void extend_add(struct resp_batch *batch, const struct resp_format *forma
 
 static const unsigned batch_keys[] = {1, 2, 11, RESP_BATCH_KEYS};
 
-START_TEST(several_extends)
+T_EACH(several_extends, 4)
 {
     static struct resp_batch batch;
     char want[16384];
@@ -202,9 +198,8 @@ START_TEST(several_extends)
     }
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(one_extend_is_a_batch_of_one)
+T(one_extend_is_a_batch_of_one)
 {
     static struct resp_batch batch;
     char want[RESP_COMMAND_BYTES];
@@ -218,10 +213,9 @@ START_TEST(one_extend_is_a_batch_of_one)
     ck_assert_mem_eq(bytes, want, len);
     resp_format_free(format);
 }
-END_TEST
 
 /* The largest command: an array of 196 words, each as long as it says. */
-START_TEST(several_extends_of_the_longest_words)
+T(several_extends_of_the_longest_words)
 {
     static struct resp_batch batch;
     char prefix[65] = "", name[NAME_BYTES + 1] = "";
@@ -240,7 +234,6 @@ START_TEST(several_extends_of_the_longest_words)
     ck_assert_int_eq(reply.integer, 4 + 3 * RESP_BATCH_KEYS);
     resp_format_free(format);
 }
-END_TEST
 
 static const char *take_length(const char *at, char type, size_t *length)
 {
@@ -256,7 +249,7 @@ static const char *take_length(const char *at, char type, size_t *length)
 static const size_t prefix_lens[] = {1, 2, 4, 9, 63, 64};
 
 /* Every command with a name of every length: as many words as its head says, each as long as it says. */
-START_TEST(lengths_are_true)
+T_EACH(lengths_are_true, 6)
 {
     char prefix[65] = "", name[NAME_BYTES + 1] = "", want[512];
     memset(prefix, 'p', prefix_lens[_i]);
@@ -293,9 +286,8 @@ START_TEST(lengths_are_true)
     }
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(commands_of_the_longest_words)
+T(commands_of_the_longest_words)
 {
     char prefix[65] = "", name[NAME_BYTES + 1] = "";
     memset(prefix, 'p', 64);
@@ -313,9 +305,8 @@ START_TEST(commands_of_the_longest_words)
     is_command(format, &command, expected);
     resp_format_free(format);
 }
-END_TEST
 
-START_TEST(login_as_bytes)
+T(login_as_bytes)
 {
     size_t len;
     char *bytes = resp_auth("", "se cret", &len);
@@ -331,7 +322,6 @@ START_TEST(login_as_bytes)
     is_bytes(bytes, len, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
     resp_bytes_free(bytes);
 }
-END_TEST
 
 /* How a script for the list "a,job" begins, in so many words; and the value of the list's keys. */
 #define LIST(words, script)                                           \
@@ -360,7 +350,7 @@ static const struct {
     {COMMAND_CUT, false, LIST("7", "CUT") "$3\r\n777\r\n$1\r\n0\r\n"},
 };
 
-START_TEST(commands_for_lists)
+T_EACH(commands_for_lists, sizeof golden_lists / sizeof golden_lists[0])
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(golden_lists[_i].verb, "a,job", 777);
@@ -374,10 +364,9 @@ START_TEST(commands_for_lists)
     is_command(format, &command, golden_lists[_i].bytes);
     resp_format_free(format);
 }
-END_TEST
 
 /* 16 names and 900 bytes behind the longest prefix. */
-START_TEST(the_longest_list)
+T(the_longest_list)
 {
     char bytes[RESP_COMMAND_BYTES], longest[LIST_BYTES + 1] = "", prefix[65] = "";
     memset(prefix, 'p', sizeof prefix - 1);
@@ -390,30 +379,4 @@ START_TEST(the_longest_list)
     ck_assert_uint_ge(command.name.len, LIST_BYTES - 10);
     ck_assert_uint_le(resp_command(bytes, format, &command), RESP_COMMAND_BYTES);
     resp_format_free(format);
-}
-END_TEST
-
-static Suite *resp_bytes_suite(void)
-{
-    Suite *suite = suite_create("resp_bytes");
-    TCase *tcase = tcase_create("resp_bytes");
-    tcase_add_loop_test(tcase, commands_as_bytes, 0, sizeof golden / sizeof golden[0]);
-    tcase_add_test(tcase, a_release_of_three_tokens);
-    tcase_add_test(tcase, a_downgrade);
-    tcase_add_test(tcase, a_release_that_wakes);
-    tcase_add_loop_test(tcase, several_extends, 0, 4);
-    tcase_add_test(tcase, one_extend_is_a_batch_of_one);
-    tcase_add_test(tcase, several_extends_of_the_longest_words);
-    tcase_add_loop_test(tcase, lengths_are_true, 0, 6);
-    tcase_add_test(tcase, commands_of_the_longest_words);
-    tcase_add_loop_test(tcase, commands_for_lists, 0, sizeof golden_lists / sizeof golden_lists[0]);
-    tcase_add_test(tcase, the_longest_list);
-    tcase_add_test(tcase, login_as_bytes);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_bytes_suite());
 }

@@ -59,7 +59,9 @@ static struct vote extend(const char *name, const struct token *token, uint64_t 
     return run_command(&command);
 }
 
-START_TEST(extend_cuts_the_key_of_its_token)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(extend_cuts_the_key_of_its_token)
 {
     struct token ours = made(TOKEN_EXCLUSIVE, 1), theirs = made(TOKEN_EXCLUSIVE, 2);
     fresh();
@@ -72,9 +74,8 @@ START_TEST(extend_cuts_the_key_of_its_token)
     ck_assert_uint_le(extend("job", &ours, MOST_MS).number, MOST_MS); /* a usual one changes nothing */
     ck_assert_int_eq(number_of("PEXPIRETIME t:job"), before);
 }
-END_TEST
 
-START_TEST(extend_of_a_mark_cuts_nothing)
+T(extend_of_a_mark_cuts_nothing)
 {
     struct token mark = made(TOKEN_MARK, 1);
     fresh();
@@ -82,10 +83,9 @@ START_TEST(extend_of_a_mark_cuts_nothing)
     ck_assert_uint_gt(extend("job", &mark, 0).number, LONG_MS / 2);
     is_long("job");
 }
-END_TEST
 
 /* A list's value has its hash behind the token: here that of "a,b". */
-START_TEST(extend_cuts_all_keys_of_a_list)
+T(extend_cuts_all_keys_of_a_list)
 {
     struct command set = command_of(COMMAND_SET_ALL, "a,b", LONG_MS), check;
     fresh();
@@ -102,7 +102,6 @@ START_TEST(extend_cuts_all_keys_of_a_list)
     is_cut("a");
     is_cut("b");
 }
-END_TEST
 
 static void share(const struct token *token, uint64_t ttl_ms)
 {
@@ -118,7 +117,7 @@ static uint64_t reader_left_ms(const struct token *token)
     return run_command(&command).number;
 }
 
-START_TEST(extend_cuts_the_time_of_its_reader)
+T(extend_cuts_the_time_of_its_reader)
 {
     struct token ours = made(TOKEN_SHARED, 1), theirs = made(TOKEN_SHARED, 2);
     fresh();
@@ -131,9 +130,8 @@ START_TEST(extend_cuts_the_time_of_its_reader)
     long long left = left_ms("job");
     ck_assert(left > MOST_MS && left <= 60000);
 }
-END_TEST
 
-START_TEST(extends_of_several_cut_each)
+T(extends_of_several_cut_each)
 {
     static struct resp_batch batch;
     struct token first = made(TOKEN_EXCLUSIVE, 1), second = made(TOKEN_EXCLUSIVE, 2);
@@ -154,7 +152,6 @@ START_TEST(extends_of_several_cut_each)
     is_cut("a");
     is_cut("b");
 }
-END_TEST
 
 /* ---- CUT ---- */
 
@@ -167,7 +164,7 @@ static uint64_t cut(const char *name, uint16_t slots)
     return vote.number;
 }
 
-START_TEST(what_a_daemon_made_is_cut)
+T(what_a_daemon_made_is_cut)
 {
     static const enum token_kind kinds[] = {TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT};
     static const char *const behind[] = {"", "", ",0123cdef", ""};
@@ -180,9 +177,8 @@ START_TEST(what_a_daemon_made_is_cut)
         ck_assert_uint_eq(cut("job", 0), 0); /* and not again */
     }
 }
-END_TEST
 
-START_TEST(what_others_made_is_not)
+T(what_others_made_is_not)
 {
     char text[TOKEN_HEX + 1], line[160];
     struct token token = made(TOKEN_EXCLUSIVE, 1), mark = made(TOKEN_MARK, 1),
@@ -213,9 +209,8 @@ START_TEST(what_others_made_is_not)
     ck_assert_uint_eq(cut("job", 0), 0);
     ck_assert_int_eq(left_ms("job"), -1);
 }
-END_TEST
 
-START_TEST(a_key_without_a_ttl_is_left_alone)
+T(a_key_without_a_ttl_is_left_alone)
 {
     char text[TOKEN_HEX + 1], line[160];
     struct token token = made(TOKEN_EXCLUSIVE, 1);
@@ -229,9 +224,8 @@ START_TEST(a_key_without_a_ttl_is_left_alone)
     ck_assert_uint_eq(cut("job", 0), 0);
     ck_assert_int_le(left_ms("job"), 20000);
 }
-END_TEST
 
-START_TEST(readers_are_cut_one_by_one)
+T(readers_are_cut_one_by_one)
 {
     struct token first = made(TOKEN_SHARED, 1), second = made(TOKEN_SHARED, 2), third = made(TOKEN_SHARED, 3);
     fresh();
@@ -249,9 +243,8 @@ START_TEST(readers_are_cut_one_by_one)
     ck_assert_uint_eq(cut("job", 0), 0);
     is_long("job");
 }
-END_TEST
 
-START_TEST(slots_are_cut_one_by_one)
+T(slots_are_cut_one_by_one)
 {
     struct token token = made(TOKEN_SLOT, 1);
     fresh();
@@ -263,9 +256,8 @@ START_TEST(slots_are_cut_one_by_one)
     is_cut("job,3");
     is_long("job,4");
 }
-END_TEST
 
-START_TEST(look_tells_which_slot_ends_first_and_last)
+T(look_tells_which_slot_ends_first_and_last)
 {
     struct token token = made(TOKEN_SLOT, 1);
     struct command look = command_of(COMMAND_LOOK, "job", 60000);
@@ -280,25 +272,4 @@ START_TEST(look_tells_which_slot_ends_first_and_last)
     ck_assert_int_eq(vote.kind, VOTE_LOOKED);
     ck_assert(vote.number > 10000 && vote.number <= 20000);
     ck_assert_uint_gt(vote.seen.longest_ms, LONG_MS / 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("resp cut");
-    TCase *tcase = tcase_create("cut");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_add_test(tcase, extend_cuts_the_key_of_its_token);
-    tcase_add_test(tcase, extend_of_a_mark_cuts_nothing);
-    tcase_add_test(tcase, extend_cuts_all_keys_of_a_list);
-    tcase_add_test(tcase, extend_cuts_the_time_of_its_reader);
-    tcase_add_test(tcase, extends_of_several_cut_each);
-    tcase_add_test(tcase, what_a_daemon_made_is_cut);
-    tcase_add_test(tcase, what_others_made_is_not);
-    tcase_add_test(tcase, a_key_without_a_ttl_is_left_alone);
-    tcase_add_test(tcase, readers_are_cut_one_by_one);
-    tcase_add_test(tcase, slots_are_cut_one_by_one);
-    tcase_add_test(tcase, look_tells_which_slot_ends_first_and_last);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -28,7 +28,9 @@ static long long master_ms(void)
     return atoll(strchr(strchr(reply, '\n') + 1, '\n') + 1) * 1000;
 }
 
-START_TEST(daemons_list_themselves)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(daemons_list_themselves)
 {
     char line[256];
     fresh();
@@ -46,10 +48,9 @@ START_TEST(daemons_list_themselves)
     server_say(&server, line);
     ck_assert(strstr(listed("aaaaaaaa", "0"), "\naaaaaaaa 0 host=web1 "));
 }
-END_TEST
 
 /* The script drops old entries, and entries that no daemon has written, whenever a daemon writes itself. */
-START_TEST(old_daemons_are_dropped)
+T(old_daemons_are_dropped)
 {
     char line[2048];
     fresh();
@@ -66,10 +67,9 @@ START_TEST(old_daemons_are_dropped)
     ck_assert(strstr(all, "\ncccccc01 ") && strstr(all, "\naaaaaaaa 0 "));
     is_reply("HLEN t:,daemons", ":2\r\n");
 }
-END_TEST
 
 /* A page has about 64 of them; there are never more than 16,384. */
-START_TEST(many_daemons)
+T(many_daemons)
 {
     unsigned seen = 0, pages = 0;
     char cursor[DAEMONS_CURSOR_BYTES] = "0";
@@ -97,18 +97,16 @@ START_TEST(many_daemons)
     is_reply("HLEN t:,daemons", ":16384\r\n");
     ck_assert_ptr_nonnull(strstr(listed("00000001", "0"), "taken"));
 }
-END_TEST
 
-START_TEST(a_daemon_writes_itself_without_a_page)
+T(a_daemon_writes_itself_without_a_page)
 {
     fresh();
     ck_assert_str_eq(listed("aaaaaaaa", "-"), "ok 0");
     ck_assert_ptr_nonnull(strstr(listed("bbbbbbbb", "0"), "\naaaaaaaa "));
     is_reply("HLEN t:,daemons", ":2\r\n");
 }
-END_TEST
 
-START_TEST(a_list_that_is_none)
+T(a_list_that_is_none)
 {
     fresh();
     server_say(&server, "SET t:,daemons x");
@@ -127,25 +125,4 @@ START_TEST(a_list_that_is_none)
                       strstr(answer, "ACL failure in script");
         ck_assert_msg(denied, "without %s: %s", rights[i], answer);
     }
-}
-END_TEST
-
-static Suite *resp_daemons_suite(void)
-{
-    Suite *suite = suite_create("resp_daemons");
-    TCase *tcase = tcase_create("resp_daemons");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, daemons_list_themselves);
-    tcase_add_test(tcase, old_daemons_are_dropped);
-    tcase_add_test(tcase, many_daemons);
-    tcase_add_test(tcase, a_daemon_writes_itself_without_a_page);
-    tcase_add_test(tcase, a_list_that_is_none);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_daemons_suite());
 }

@@ -10,7 +10,9 @@ static long long score(void)
     return strtoll(strchr(reply, '\n') + 1, NULL, 10);
 }
 
-START_TEST(who_waits_joins_the_queue_and_tells_the_holder)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(who_waits_joins_the_queue_and_tells_the_holder)
 {
     fresh();
     struct command command = command_of(COMMAND_ENQUEUE, "job", 60000);
@@ -34,9 +36,8 @@ START_TEST(who_waits_joins_the_queue_and_tells_the_holder)
     ck_assert_int_eq(run(COMMAND_DEQUEUE, "job", 0).kind, VOTE_NO);
     close(holder);
 }
-END_TEST
 
-START_TEST(a_release_wakes_the_first)
+T(a_release_wakes_the_first)
 {
     fresh();
     ck_assert_int_eq(release_waking("job").kind, VOTE_NO);
@@ -63,9 +64,8 @@ START_TEST(a_release_wakes_the_first)
     is_reply("EXISTS t:job t:,queue:job", ":0\r\n");
     close(woken);
 }
-END_TEST
 
-START_TEST(who_polls_comes_before_those_who_are_woken)
+T(who_polls_comes_before_those_who_are_woken)
 {
     fresh();
     server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 f0f1f2f3 3 bbbbbbbb 4 cccccccc");
@@ -78,9 +78,8 @@ START_TEST(who_polls_comes_before_those_who_are_woken)
     close(woken);
     close(next);
 }
-END_TEST
 
-START_TEST(a_daemon_with_waiters_goes_to_the_end)
+T(a_daemon_with_waiters_goes_to_the_end)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
@@ -95,7 +94,6 @@ START_TEST(a_daemon_with_waiters_goes_to_the_end)
     ck_assert_int_gt(number_of("PTTL t:,queue:job"), 50000);
     close(woken);
 }
-END_TEST
 
 /* ---- letters ---- */
 
@@ -108,7 +106,7 @@ static struct vote release_token(const char *name, const char *by)
     return run_command(&command);
 }
 
-START_TEST(the_daemon_whose_key_is_deleted_gets_a_letter)
+T(the_daemon_whose_key_is_deleted_gets_a_letter)
 {
     fresh();
     int holder = listen_as("00010203");
@@ -132,9 +130,8 @@ START_TEST(the_daemon_whose_key_is_deleted_gets_a_letter)
     close(holder);
     ck_assert_int_eq(run(COMMAND_LETTER, "job", 0).kind, VOTE_NO);
 }
-END_TEST
 
-START_TEST(a_list_is_told_by_its_first_name)
+T(a_list_is_told_by_its_first_name)
 {
     fresh();
     int holder = listen_as("00010203");
@@ -147,9 +144,8 @@ START_TEST(a_list_is_told_by_its_first_name)
     hears(holder, "g a");
     close(holder);
 }
-END_TEST
 
-START_TEST(who_is_woken_in_vain_passes_it_on)
+T(who_is_woken_in_vain_passes_it_on)
 {
     fresh();
     server_say(&server, "ZADD t:,queue:job 1 bbbbbbbb 2 cccccccc");
@@ -172,10 +168,9 @@ START_TEST(who_is_woken_in_vain_passes_it_on)
     close(woken);
     close(own);
 }
-END_TEST
 
 /* The key is deleted all the same, and the first of the queue keeps its place. */
-START_TEST(a_user_who_may_not_publish)
+T(a_user_who_may_not_publish)
 {
     fresh();
     server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa");
@@ -193,9 +188,8 @@ START_TEST(a_user_who_may_not_publish)
     ck_assert_int_eq(release.kind, VOTE_UNHEARD);
     ck_assert_int_eq(release.error, ERROR_NOPERM);
 }
-END_TEST
 
-START_TEST(a_user_who_may_not_take_off_the_queue)
+T(a_user_who_may_not_take_off_the_queue)
 {
     fresh();
     server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa");
@@ -206,9 +200,8 @@ START_TEST(a_user_who_may_not_take_off_the_queue)
     ck_assert_int_eq(release.kind, VOTE_UNHEARD);
     is_reply("EXISTS t:job", ":0\r\n");
 }
-END_TEST
 
-START_TEST(a_queue_that_is_none)
+T(a_queue_that_is_none)
 {
     fresh();
     server_say(&server, "LPUSH t:,queue:job a");
@@ -216,30 +209,4 @@ START_TEST(a_queue_that_is_none)
     ck_assert_int_eq(run(COMMAND_ENQUEUE, "job", 60000).kind, VOTE_ERROR);
     ck_assert_int_eq(release_waking("job").kind, VOTE_UNHEARD);
     is_reply("EXISTS t:job", ":0\r\n");
-}
-END_TEST
-
-static Suite *resp_queue_suite(void)
-{
-    Suite *suite = suite_create("resp_queue");
-    TCase *tcase = tcase_create("resp_queue");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, who_waits_joins_the_queue_and_tells_the_holder);
-    tcase_add_test(tcase, a_release_wakes_the_first);
-    tcase_add_test(tcase, who_polls_comes_before_those_who_are_woken);
-    tcase_add_test(tcase, a_daemon_with_waiters_goes_to_the_end);
-    tcase_add_test(tcase, who_is_woken_in_vain_passes_it_on);
-    tcase_add_test(tcase, the_daemon_whose_key_is_deleted_gets_a_letter);
-    tcase_add_test(tcase, a_list_is_told_by_its_first_name);
-    tcase_add_test(tcase, a_user_who_may_not_publish);
-    tcase_add_test(tcase, a_user_who_may_not_take_off_the_queue);
-    tcase_add_test(tcase, a_queue_that_is_none);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_queue_suite());
 }

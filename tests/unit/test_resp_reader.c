@@ -4,7 +4,7 @@
 #include "tests/unit/resp.h"
 #include "tests/unit/suite.h"
 
-START_TEST(long_strings_are_cut)
+T(long_strings_are_cut)
 {
     char bytes[1024];
     int head = snprintf(bytes, sizeof bytes, "-OOM ");
@@ -18,9 +18,8 @@ START_TEST(long_strings_are_cut)
     ck_assert_uint_eq(reply.text_len, 3);
     ck_assert_mem_eq(reply.text, "a\0b", 4);
 }
-END_TEST
 
-START_TEST(replies_byte_by_byte)
+T(replies_byte_by_byte)
 {
     static const char bytes[] =
         "+OK\r\n$-1\r\n:17\r\n-OOM no\r\n*3\r\n:1\r\n$2\r\nab\r\n$-1\r\n$4\r\n\r\n\r\n\r\n*-1\r\n";
@@ -45,10 +44,9 @@ START_TEST(replies_byte_by_byte)
     ck_assert_uint_eq(seen, 7);
     resp_reader_free(reader);
 }
-END_TEST
 
 /* Many replies in one read, and the next ones in the same memory. */
-START_TEST(replies_pipelined)
+T(replies_pipelined)
 {
     struct resp_reader *reader = resp_reader_new();
     char block[60000];
@@ -69,7 +67,6 @@ START_TEST(replies_pipelined)
     }
     resp_reader_free(reader);
 }
-END_TEST
 
 /* ---- what no master of ours sends ---- */
 
@@ -114,7 +111,7 @@ static const char *const hostile[] = {
     "*257\r\n:1\r\n",
 };
 
-START_TEST(hostile_is_refused)
+T_EACH(hostile_is_refused, sizeof hostile / sizeof hostile[0])
 {
     struct resp_reader *reader = resp_reader_new();
     const struct resp_reply *reply;
@@ -130,10 +127,9 @@ START_TEST(hostile_is_refused)
     ck_assert_int_eq(resp_reader_next(reader, &reply, &why), -1);
     resp_reader_free(reader);
 }
-END_TEST
 
 /* A larger one is refused, however much of it is there. */
-START_TEST(the_largest_array_is_taken)
+T(the_largest_array_is_taken)
 {
     char bytes[6 + 257 * 4 + 1] = "*256\r\n";
     for (unsigned i = 0; i < 257; i++)
@@ -150,7 +146,6 @@ START_TEST(the_largest_array_is_taken)
     ck_assert_int_eq(resp_reader_next(reader, &next, &why), -1);
     resp_reader_free(reader);
 }
-END_TEST
 
 /* An array's elements are kept where all are integers, or all strings that are plain numbers. */
 static const struct {
@@ -196,7 +191,7 @@ static void is_array(const struct resp_reply *reply, int row)
 
 /* Cut anywhere, so that it is read by the reader itself or by hiredis, with other replies before and
  * behind it. */
-START_TEST(arrays_of_numbers)
+T_EACH(arrays_of_numbers, sizeof arrays / sizeof arrays[0])
 {
     const char *bytes = arrays[_i].bytes;
     size_t len = strlen(bytes);
@@ -224,7 +219,6 @@ START_TEST(arrays_of_numbers)
         resp_reader_free(reader);
     }
 }
-END_TEST
 
 /* Feeds head, then blocks of tail; returns the number of bytes before the reader gave up. */
 static size_t endless(const char *head, const char *tail, size_t block)
@@ -248,7 +242,7 @@ static size_t endless(const char *head, const char *tail, size_t block)
     return fed;
 }
 
-START_TEST(endless_is_refused)
+T(endless_is_refused)
 {
     static const char *const heads[] = {"+", "-ERR ", ":", "$60000000000\r\n", "$9223372036854775807\r\n",
                                         "$", "*"};
@@ -260,10 +254,9 @@ START_TEST(endless_is_refused)
     /* Elements that each end, in an array that does not. */
     endless("*256\r\n$70000\r\n", "x", 1000);
 }
-END_TEST
 
 /* The limit does not depend on how the bytes were cut. */
-START_TEST(too_long_at_once_is_refused)
+T(too_long_at_once_is_refused)
 {
     for (size_t over = 0; over < 2; over++) {
         size_t len = RESP_REPLY_BYTES + over;
@@ -281,26 +274,4 @@ START_TEST(too_long_at_once_is_refused)
         resp_reader_free(reader);
         free(bytes);
     }
-}
-END_TEST
-
-static Suite *resp_reader_suite(void)
-{
-    Suite *suite = suite_create("resp_reader");
-    TCase *tcase = tcase_create("resp_reader");
-    tcase_add_test(tcase, long_strings_are_cut);
-    tcase_add_test(tcase, replies_byte_by_byte);
-    tcase_add_test(tcase, replies_pipelined);
-    tcase_add_loop_test(tcase, hostile_is_refused, 0, sizeof hostile / sizeof hostile[0]);
-    tcase_add_test(tcase, the_largest_array_is_taken);
-    tcase_add_loop_test(tcase, arrays_of_numbers, 0, sizeof arrays / sizeof arrays[0]);
-    tcase_add_test(tcase, endless_is_refused);
-    tcase_add_test(tcase, too_long_at_once_is_refused);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_reader_suite());
 }

@@ -5,16 +5,17 @@
 #include "tests/unit/real_server.h"
 #include "tests/unit/suite.h"
 
-START_TEST(script_sha1s)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(script_sha1s)
 {
     load_scripts();
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NOT_RUN);
 }
-END_TEST
 
-START_TEST(a_lock_taken_and_given_back)
+T(a_lock_taken_and_given_back)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 5000).kind, VOTE_YES);
@@ -28,9 +29,8 @@ START_TEST(a_lock_taken_and_given_back)
     ck_assert_int_eq(run(COMMAND_CHECK, "job", 0).kind, VOTE_NO);
     ck_assert_int_eq(run(COMMAND_EXTEND, "job", 5000).kind, VOTE_NO);
 }
-END_TEST
 
-START_TEST(extend_lengthens_only)
+T(extend_lengthens_only)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
@@ -42,11 +42,10 @@ START_TEST(extend_lengthens_only)
     ck_assert_uint_gt(vote.number, 30000);
     ck_assert_uint_gt(run(COMMAND_CHECK, "job", 0).number, 30000);
 }
-END_TEST
 
 /* ---- an EXTEND of several keys ---- */
 
-START_TEST(keys_of_others_are_left_alone)
+T(keys_of_others_are_left_alone)
 {
     char reply[64];
     fresh();
@@ -66,9 +65,8 @@ START_TEST(keys_of_others_are_left_alone)
     server_ask(&server, "PTTL t:job", reply, sizeof reply);
     ck_assert_str_eq(reply, ":-1\r\n");
 }
-END_TEST
 
-START_TEST(our_key_without_a_ttl)
+T(our_key_without_a_ttl)
 {
     fresh();
     server_say(&server, "SET t:job " TOKEN_TEXT);
@@ -80,9 +78,8 @@ START_TEST(our_key_without_a_ttl)
     server_say(&server, "SET t:job " TOKEN_TEXT);
     ck_assert_uint_eq(run(COMMAND_EXTEND, "job", 5000).number, 5000);
 }
-END_TEST
 
-START_TEST(move_keeps_the_ttl)
+T(move_keeps_the_ttl)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_MOVE, "job", 0).kind, VOTE_NO);
@@ -96,7 +93,6 @@ START_TEST(move_keeps_the_ttl)
     is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
     ck_assert_int_eq(number_of("PEXPIRETIME t:job"), before);
 }
-END_TEST
 
 /* Another token, as the secret one of a lease that settles. */
 static struct command with_other(enum command_verb verb)
@@ -108,7 +104,7 @@ static struct command with_other(enum command_verb verb)
     return command;
 }
 
-START_TEST(either_token_is_released_or_moved)
+T(either_token_is_released_or_moved)
 {
     fresh();
     struct command release = with_other(COMMAND_RELEASE), move = with_other(COMMAND_MOVE);
@@ -125,9 +121,8 @@ START_TEST(either_token_is_released_or_moved)
     is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
     ck_assert_int_gt(number_of("PTTL t:job"), 1000);
 }
-END_TEST
 
-START_TEST(settle_replaces_the_secret_and_extends)
+T(settle_replaces_the_secret_and_extends)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SETTLE, "job", 1000).kind, VOTE_NO);
@@ -144,9 +139,8 @@ START_TEST(settle_replaces_the_secret_and_extends)
     server_say(&server, "LPUSH t:job a");
     ck_assert_int_eq(run(COMMAND_SETTLE, "job", 5000).kind, VOTE_NO);
 }
-END_TEST
 
-START_TEST(settle_runs_without_memory)
+T(settle_runs_without_memory)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
@@ -155,9 +149,8 @@ START_TEST(settle_runs_without_memory)
     is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
     server_say(&server, "CONFIG SET maxmemory 0");
 }
-END_TEST
 
-START_TEST(whose_a_key_is)
+T(whose_a_key_is)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_GET, "job", 0).kind, VOTE_NO);
@@ -171,9 +164,8 @@ START_TEST(whose_a_key_is)
     server_say(&server, "SET t:other x");
     ck_assert_int_eq(run(COMMAND_GET, "other", 0).kind, VOTE_TOKEN);
 }
-END_TEST
 
-START_TEST(heal_sets_what_ends_then)
+T(heal_sets_what_ends_then)
 {
     fresh();
     struct vote now = run(COMMAND_TIME, "", 0);
@@ -186,9 +178,8 @@ START_TEST(heal_sets_what_ends_then)
     ck_assert_int_eq(run(COMMAND_HEAL, "late", now.number - 1).kind, VOTE_YES);
     is_reply("EXISTS t:late", ":0\r\n");
 }
-END_TEST
 
-START_TEST(time_is_the_servers)
+T(time_is_the_servers)
 {
     struct timespec before, after;
     clock_gettime(CLOCK_REALTIME, &before);
@@ -198,7 +189,6 @@ START_TEST(time_is_the_servers)
     ck_assert_uint_ge(vote.number, (uint64_t)before.tv_sec * 1000 + (uint64_t)before.tv_nsec / 1000000);
     ck_assert_uint_le(vote.number, (uint64_t)after.tv_sec * 1000 + (uint64_t)after.tv_nsec / 1000000);
 }
-END_TEST
 
 #define OTHER_RUN "fedcba9876543210fedcba9876543210fedcba98"
 
@@ -216,7 +206,7 @@ static int64_t wall_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-START_TEST(group_and_probe)
+T(group_and_probe)
 {
     fresh();
     struct command command = command_of(COMMAND_GROUP_NEW, "", 600000);
@@ -244,7 +234,6 @@ START_TEST(group_and_probe)
     ck_assert_int_le(number_of("PTTL t:,group"), 600000);
     ck_assert_int_eq(run(COMMAND_PROBE, "", 600000).group.from_ms, command.group.from_ms);
 }
-END_TEST
 
 /* The rules by which the script writes, beside those that group_and_probe shows. */
 static const struct {
@@ -283,7 +272,7 @@ static struct command group_command(const char *words)
     return command;
 }
 
-START_TEST(the_script_writes_the_group)
+T_EACH(the_script_writes_the_group, sizeof written / sizeof written[0])
 {
     char found[300], then[300];
     const char *text = written[_i].then ? written[_i].then : written[_i].found;
@@ -295,10 +284,9 @@ START_TEST(the_script_writes_the_group)
     ck_assert_int_eq(run_command(&command).kind, written[_i].kind);
     is_reply("GET t:,group", then);
 }
-END_TEST
 
 /* The clock was set back since from= was written; set=, back= and why= stand in one text, at its longest. */
-START_TEST(a_from_too_far_ahead_gets_back)
+T(a_from_too_far_ahead_gets_back)
 {
     struct command command = group_command(" run=" RUN_ID " from=1 set=0123456789abcdef");
     char found[300];
@@ -337,10 +325,9 @@ START_TEST(a_from_too_far_ahead_gets_back)
     char text[GROUP_BYTES];
     ck_assert_uint_lt(group_text(text, &command.group), GROUP_BYTES);
 }
-END_TEST
 
 /* It was found too far ahead before, and the clock was set back once more. */
-START_TEST(a_back_too_far_ahead_is_set_anew)
+T(a_back_too_far_ahead_is_set_anew)
 {
     struct command command = group_command(" run=" RUN_ID " from=1");
     fresh();
@@ -348,9 +335,8 @@ START_TEST(a_back_too_far_ahead_is_set_anew)
     ck_assert_int_eq(run_command(&command).kind, VOTE_YES);
     ck_assert_int_le(run(COMMAND_GROUP, "", 0).group.back_ms, wall_ms());
 }
-END_TEST
 
-START_TEST(group_by_hand)
+T(group_by_hand)
 {
     fresh();
     server_say(&server, "SET t:,group rubbish");
@@ -363,9 +349,8 @@ START_TEST(group_by_hand)
     ck_assert_int_eq(run(COMMAND_GROUP_NEW, "", 600000).kind, VOTE_NO);
     is_reply("TYPE t:,group", "+hash\r\n");
 }
-END_TEST
 
-START_TEST(fences_only_grow)
+T(fences_only_grow)
 {
     fresh();
     ck_assert_uint_eq(run(COMMAND_ZSCORE, "job", 0).number, 0);
@@ -383,9 +368,8 @@ START_TEST(fences_only_grow)
     ck_assert_int_eq(vote.kind, VOTE_ERROR);
     ck_assert_int_eq(vote.error, ERROR_WRONGTYPE);
 }
-END_TEST
 
-START_TEST(a_server_that_refuses_writes)
+T(a_server_that_refuses_writes)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
@@ -419,10 +403,9 @@ START_TEST(a_server_that_refuses_writes)
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES);
     server_say(&server, "CONFIG SET maxmemory 0");
 }
-END_TEST
 
 /* An error of the GET itself does not mean that the key is another's. */
-START_TEST(a_user_without_get)
+T(a_user_without_get)
 {
     fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
@@ -436,9 +419,8 @@ START_TEST(a_user_without_get)
     ck_assert_int_eq(move.kind, VOTE_ERROR);
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES);
 }
-END_TEST
 
-START_TEST(handshake_of_a_real_server)
+T(handshake_of_a_real_server)
 {
     char reply[8192];
     struct vote vote = run(COMMAND_INFO, "", 0);
@@ -459,41 +441,4 @@ START_TEST(handshake_of_a_real_server)
     vote = run(COMMAND_KILL, "", vote.number);
     ck_assert_int_eq(vote.kind, VOTE_NUMBER);
     ck_assert_uint_eq(vote.number, 0); /* that connection was closed already */
-}
-END_TEST
-
-static Suite *resp_server_suite(void)
-{
-    Suite *suite = suite_create("resp_server");
-    TCase *tcase = tcase_create("resp_server");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, script_sha1s);
-    tcase_add_test(tcase, a_lock_taken_and_given_back);
-    tcase_add_test(tcase, extend_lengthens_only);
-    tcase_add_test(tcase, keys_of_others_are_left_alone);
-    tcase_add_test(tcase, our_key_without_a_ttl);
-    tcase_add_test(tcase, move_keeps_the_ttl);
-    tcase_add_test(tcase, either_token_is_released_or_moved);
-    tcase_add_test(tcase, settle_replaces_the_secret_and_extends);
-    tcase_add_test(tcase, settle_runs_without_memory);
-    tcase_add_test(tcase, whose_a_key_is);
-    tcase_add_test(tcase, heal_sets_what_ends_then);
-    tcase_add_test(tcase, time_is_the_servers);
-    tcase_add_test(tcase, group_and_probe);
-    tcase_add_loop_test(tcase, the_script_writes_the_group, 0, sizeof written / sizeof written[0]);
-    tcase_add_test(tcase, a_from_too_far_ahead_gets_back);
-    tcase_add_test(tcase, a_back_too_far_ahead_is_set_anew);
-    tcase_add_test(tcase, group_by_hand);
-    tcase_add_test(tcase, fences_only_grow);
-    tcase_add_test(tcase, a_server_that_refuses_writes);
-    tcase_add_test(tcase, a_user_without_get);
-    tcase_add_test(tcase, handshake_of_a_real_server);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_server_suite());
 }

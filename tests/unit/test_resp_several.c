@@ -47,7 +47,9 @@ static struct vote vote_on(const struct resp_reply *reply, unsigned key, unsigne
     return vote;
 }
 
-START_TEST(extend_of_several)
+SETUP_ONCE(server_setup, server_teardown);
+
+T_EACH(extend_of_several, 2)
 {
     static const char *const names[KEYS] = {"a", "other", "long", "missing", "list", "b", "forever", "c"};
     fresh();
@@ -87,9 +89,8 @@ START_TEST(extend_of_several)
     ck_assert_int_gt(number_of("PTTL t:long"), 80000);
     ck_assert_int_le(number_of("PTTL t:other"), 5000);
 }
-END_TEST
 
-START_TEST(extend_of_as_many_as_there_can_be)
+T_EACH(extend_of_as_many_as_there_can_be, 2)
 {
     static char text[RESP_BATCH_KEYS][8];
     const char *names[RESP_BATCH_KEYS];
@@ -103,10 +104,9 @@ START_TEST(extend_of_as_many_as_there_can_be)
     for (unsigned i = 0; i < RESP_BATCH_KEYS; i++)
         ck_assert_uint_eq(vote_on(&reply, i, RESP_BATCH_KEYS).number, 60000 * (i + 1));
 }
-END_TEST
 
 /* The result does not depend on the other keys, nor on a write that came before the refused one. */
-START_TEST(extend_of_several_is_refused_for_all)
+T_EACH(extend_of_several_is_refused_for_all, 2)
 {
     static const char *const names[] = {"list", "a", "missing", "b"};
     fresh();
@@ -134,18 +134,4 @@ START_TEST(extend_of_several_is_refused_for_all)
     }
     ck_assert_int_eq(vote_on(&no_keys, 0, 3).kind, VOTE_ERROR);
     ck_assert_int_eq(run(COMMAND_RELEASE, "b", 0).kind, VOTE_YES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("resp_several");
-    TCase *t = tcase_create("one call for several locks");
-    tcase_set_timeout(t, 30);
-    tcase_add_unchecked_fixture(t, server_setup, server_teardown);
-    tcase_add_loop_test(t, extend_of_several, 0, 2);
-    tcase_add_loop_test(t, extend_of_as_many_as_there_can_be, 0, 2);
-    tcase_add_loop_test(t, extend_of_several_is_refused_for_all, 0, 2);
-    suite_add_tcase(suite, t);
-    return suite_run(suite);
 }

@@ -24,7 +24,9 @@ static void lives(long long least_ms, long long most_ms)
     ck_assert_msg(left_ms > least_ms && left_ms <= most_ms, "the key lives for %lld ms", left_ms);
 }
 
-START_TEST(readers_share_and_writers_do_not)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(readers_share_and_writers_do_not)
 {
     fresh();
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
@@ -44,7 +46,6 @@ START_TEST(readers_share_and_writers_do_not)
     ck_assert_int_eq(run_reader(COMMAND_SET, 4, 10000).kind, VOTE_YES);
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_NO);
 }
-END_TEST
 
 /* The next whole ms of the server's clock, less than 0.2 ms from now. */
 static uint64_t next_ms(void)
@@ -57,7 +58,7 @@ static uint64_t next_ms(void)
 }
 
 /* The last reader's instant may pass while the script runs: then the key is gone before the reader is added. */
-START_TEST(no_key_is_without_a_ttl)
+T(no_key_is_without_a_ttl)
 {
     fresh();
     for (unsigned i = 0; i < 1000; i++) {
@@ -69,9 +70,8 @@ START_TEST(no_key_is_without_a_ttl)
         server_say(&server, "DEL t:job");
     }
 }
-END_TEST
 
-START_TEST(a_readers_time_is_its_own)
+T(a_readers_time_is_its_own)
 {
     fresh();
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
@@ -86,10 +86,9 @@ START_TEST(a_readers_time_is_its_own)
     ck_assert_int_eq(run_reader(COMMAND_CHECK, 3, 0).kind, VOTE_NO);
     ck_assert_int_eq(number_of("ZCARD t:job"), 2);
 }
-END_TEST
 
 /* The clock cannot be set, but the time of a reader can. */
-START_TEST(a_reader_whose_time_is_over_is_gone)
+T(a_reader_whose_time_is_over_is_gone)
 {
     fresh();
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
@@ -103,9 +102,8 @@ START_TEST(a_reader_whose_time_is_over_is_gone)
     ck_assert_int_eq(number_of("ZCARD t:job"), 1);
     lives(50000, 60000);
 }
-END_TEST
 
-START_TEST(resume_moves_one_reader)
+T(resume_moves_one_reader)
 {
     fresh();
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
@@ -119,9 +117,8 @@ START_TEST(resume_moves_one_reader)
     ck_assert(vote.kind == VOTE_NUMBER && vote.number <= 20000);
     ck_assert_int_eq(run_reader(COMMAND_CHECK, 2, 0).kind, VOTE_NUMBER);
 }
-END_TEST
 
-START_TEST(a_heal_never_adds_time)
+T(a_heal_never_adds_time)
 {
     fresh();
     uint64_t now_ms = run(COMMAND_TIME, "", 0).number;
@@ -134,9 +131,8 @@ START_TEST(a_heal_never_adds_time)
     ck_assert_int_eq(run_reader(COMMAND_SHARE_AT, 2, now_ms + 60000).kind, VOTE_YES);
     lives(50000, 60000);
 }
-END_TEST
 
-START_TEST(a_full_memory_refuses_the_first_reader_only)
+T(a_full_memory_refuses_the_first_reader_only)
 {
     fresh();
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
@@ -150,7 +146,6 @@ START_TEST(a_full_memory_refuses_the_first_reader_only)
     server_say(&server, "CONFIG SET maxmemory 0");
     lives(80000, 90000);
 }
-END_TEST
 
 static void user_may(const char *right, bool may)
 {
@@ -160,7 +155,7 @@ static void user_may(const char *right, bool may)
 }
 
 /* A daemon whose user may not do all that readers need takes none, and its other locks do not suffer. */
-START_TEST(without_rights)
+T(without_rights)
 {
     static const char *const rights[] = {"zrem", "pexpireat", "zrange"};
     for (unsigned i = 0; i < 3; i++) {
@@ -178,7 +173,6 @@ START_TEST(without_rights)
         lives(10000, 60000);
     }
 }
-END_TEST
 
 /* ---- a writer becomes a reader ---- */
 
@@ -193,7 +187,7 @@ static struct vote run_down(const char *name, uint64_t number)
     return run_command(&command);
 }
 
-START_TEST(a_writer_becomes_a_reader)
+T(a_writer_becomes_a_reader)
 {
     for (uint8_t tok = 1; tok <= 2; tok++) {
         fresh();
@@ -213,9 +207,8 @@ START_TEST(a_writer_becomes_a_reader)
         lives(10000, 20000);
     }
 }
-END_TEST
 
-START_TEST(only_its_own_key_becomes_a_readers)
+T(only_its_own_key_becomes_a_readers)
 {
     fresh();
     ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
@@ -232,10 +225,9 @@ START_TEST(only_its_own_key_becomes_a_readers)
     ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
     ck_assert_int_eq(number_of("LLEN t:job"), 1);
 }
-END_TEST
 
 /* Neither a full memory nor a right that is missing leaves half of it, or a key without a TTL. */
-START_TEST(a_downgrade_is_done_or_not)
+T(a_downgrade_is_done_or_not)
 {
     static const char *const rights[] = {"zrem", "pexpireat", "zadd", "del"};
     fresh();
@@ -257,9 +249,8 @@ START_TEST(a_downgrade_is_done_or_not)
         ck_assert_msg(vote.kind == VOTE_NUMBER && vote.number > 50000, "without %s", rights[i]);
     }
 }
-END_TEST
 
-START_TEST(a_release_finds_each_form)
+T(a_release_finds_each_form)
 {
     for (uint8_t tok = 1; tok <= 3; tok++) {
         fresh();
@@ -272,9 +263,8 @@ START_TEST(a_release_finds_each_form)
         ck_assert_int_eq(number_of("EXISTS t:job"), 0);
     }
 }
-END_TEST
 
-START_TEST(a_key_of_another_type_is_left_alone)
+T(a_key_of_another_type_is_left_alone)
 {
     fresh();
     server_say(&server, "LPUSH t:job a");
@@ -284,7 +274,6 @@ START_TEST(a_key_of_another_type_is_left_alone)
     ck_assert_int_eq(run_reader(COMMAND_RELEASE, 1, 0).kind, VOTE_NO);
     ck_assert_int_eq(number_of("LLEN t:job"), 1);
 }
-END_TEST
 
 /* ---- a writer's mark: the daemon f0f1f2f3 leaves it ---- */
 
@@ -306,7 +295,7 @@ static struct vote share_by(uint8_t daemon, uint8_t tok, uint64_t waited_ms)
     return run_command(&command);
 }
 
-START_TEST(a_writer_that_finds_readers_leaves_a_mark)
+T(a_writer_that_finds_readers_leaves_a_mark)
 {
     fresh();
     ck_assert(!enqueue(false, 0, 0).marked);
@@ -325,9 +314,8 @@ START_TEST(a_writer_that_finds_readers_leaves_a_mark)
     vote = enqueue(true, 0, 0xbb);
     ck_assert(vote.kind == VOTE_HEARD && vote.number <= 2000);
 }
-END_TEST
 
-START_TEST(a_mark_goes_with_its_writer)
+T(a_mark_goes_with_its_writer)
 {
     fresh();
     ck_assert_int_eq(share_by(0xaa, 1, 0).kind, VOTE_YES);
@@ -344,10 +332,9 @@ START_TEST(a_mark_goes_with_its_writer)
     ck_assert_int_eq(number_of("EXISTS t:,writer:job"), 0);
     close(next);
 }
-END_TEST
 
 /* The name is free, and the reader must not wait for a wake that went elsewhere. */
-START_TEST(a_reader_that_is_barred_wakes_the_writer)
+T(a_reader_that_is_barred_wakes_the_writer)
 {
     fresh();
     server_say(&server, "SET t:,writer:job \"1 bbbbbbbb\" PX 60000");
@@ -360,31 +347,4 @@ START_TEST(a_reader_that_is_barred_wakes_the_writer)
         poll(NULL, 0, 1); /* the server has yet to see that the listener is gone */
     ck_assert_int_eq(number_of("EXISTS t:,writer:job"), 0);
     ck_assert_int_eq(share_by(0xaa, 1, 0).kind, VOTE_YES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("resp_shared");
-    TCase *tcase = tcase_create("real server");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, readers_share_and_writers_do_not);
-    tcase_add_test(tcase, no_key_is_without_a_ttl);
-    tcase_add_test(tcase, a_readers_time_is_its_own);
-    tcase_add_test(tcase, a_reader_whose_time_is_over_is_gone);
-    tcase_add_test(tcase, resume_moves_one_reader);
-    tcase_add_test(tcase, a_heal_never_adds_time);
-    tcase_add_test(tcase, a_full_memory_refuses_the_first_reader_only);
-    tcase_add_test(tcase, without_rights);
-    tcase_add_test(tcase, a_writer_becomes_a_reader);
-    tcase_add_test(tcase, only_its_own_key_becomes_a_readers);
-    tcase_add_test(tcase, a_downgrade_is_done_or_not);
-    tcase_add_test(tcase, a_release_finds_each_form);
-    tcase_add_test(tcase, a_key_of_another_type_is_left_alone);
-    tcase_add_test(tcase, a_writer_that_finds_readers_leaves_a_mark);
-    tcase_add_test(tcase, a_mark_goes_with_its_writer);
-    tcase_add_test(tcase, a_reader_that_is_barred_wakes_the_writer);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -173,7 +173,7 @@ static const struct {
     {COMMAND_SET, "-NOSCRIPT No matching script.\r\n", VOTE_ERROR, ERROR_OTHER},
 };
 
-START_TEST(replies_as_votes)
+T_EACH(replies_as_votes, sizeof votes / sizeof votes[0])
 {
     struct vote vote = vote_of(votes[_i].verb, votes[_i].bytes);
     ck_assert_msg(vote.kind == votes[_i].kind, "%s: kind %d", votes[_i].bytes, (int)vote.kind);
@@ -182,7 +182,6 @@ START_TEST(replies_as_votes)
     if (vote.kind == VOTE_ERROR)
         ck_assert_uint_eq((uint64_t)vote.error, votes[_i].number);
 }
-END_TEST
 
 static const struct {
     const char *bytes;
@@ -200,7 +199,7 @@ static const struct {
     {":500\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
 };
 
-START_TEST(a_reply_to_three_keys)
+T_EACH(a_reply_to_three_keys, sizeof three_keys / sizeof three_keys[0])
 {
     struct resp_reply reply = reply_of(three_keys[_i].bytes, strlen(three_keys[_i].bytes));
     for (unsigned key = 0; key < 3; key++) {
@@ -213,15 +212,13 @@ START_TEST(a_reply_to_three_keys)
             ck_assert_uint_eq((uint64_t)vote.error, three_keys[_i].number);
     }
 }
-END_TEST
 
-START_TEST(error_names)
+T(error_names)
 {
     ck_assert_str_eq(resp_error_name(ERROR_OOM), "OOM");
     ck_assert_str_eq(resp_error_name(ERROR_WRONGTYPE), "WRONGTYPE");
     ck_assert_str_eq(resp_error_name(ERROR_OTHER), "OTHER");
 }
-END_TEST
 
 /* ---- ,group ---- */
 
@@ -239,7 +236,7 @@ static struct vote group_vote(const char *text)
     return string_vote(COMMAND_GROUP, text, strlen(text));
 }
 
-START_TEST(group_as_we_write_it)
+T(group_as_we_write_it)
 {
     static const char *const more[] = {"", " later=1", " a=b c=d=e =", " x=~ y=!"};
     for (unsigned i = 0; i < 4; i++) {
@@ -263,7 +260,6 @@ START_TEST(group_as_we_write_it)
     ck_assert_int_eq(vote.group.max_ttl_ms, 999999999999999);
     ck_assert_int_eq(vote.group.from_ms, 999999999999999);
 }
-END_TEST
 
 static const char *const not_groups[] = {
     "",
@@ -309,14 +305,13 @@ static const char *const not_groups[] = {
     GROUP_TEXT "\ta=b",
 };
 
-START_TEST(group_of_others)
+T_EACH(group_of_others, sizeof not_groups / sizeof not_groups[0])
 {
     ck_assert_int_eq(group_vote(not_groups[_i]).kind, VOTE_UNREADABLE);
 }
-END_TEST
 
 /* Every byte of the text counts, and so does every end. */
-START_TEST(group_with_a_byte_wrong)
+T(group_with_a_byte_wrong)
 {
     char text[] = GROUP_TEXT;
     for (size_t i = 0; i + 1 < sizeof text; i++) {
@@ -336,17 +331,15 @@ START_TEST(group_with_a_byte_wrong)
         text[i] = right;
     }
 }
-END_TEST
 
 /* The rest of the text may be long, but not longer than is kept: then its end is unknown. */
-START_TEST(group_that_is_cut)
+T(group_that_is_cut)
 {
     char text[RESP_TEXT_BYTES + 2] = GROUP_TEXT " a=";
     memset(text + strlen(text), 'x', sizeof text - strlen(text) - 1);
     ck_assert_int_eq(string_vote(COMMAND_GROUP, text, RESP_TEXT_BYTES).kind, VOTE_GROUP);
     ck_assert_int_eq(string_vote(COMMAND_GROUP, text, RESP_TEXT_BYTES + 1).kind, VOTE_UNREADABLE);
 }
-END_TEST
 
 /* ---- whose a key is ---- */
 
@@ -357,7 +350,7 @@ static struct token token_of(const char *text, size_t len)
     return vote.token;
 }
 
-START_TEST(a_token_is_read)
+T(a_token_is_read)
 {
     struct command command = command_of(COMMAND_MOVE, "job", 0);
     struct token token = token_of(TOKEN_TEXT, TOKEN_HEX);
@@ -365,10 +358,9 @@ START_TEST(a_token_is_read)
     token = token_of(TO_TEXT, TOKEN_HEX);
     ck_assert_mem_eq(&token, &command.to, sizeof token);
 }
-END_TEST
 
 /* Equal values give equal tokens, others do not, and none is the zero that means nobody. */
-START_TEST(any_other_value_is_somebodys)
+T(any_other_value_is_somebodys)
 {
     static char large[3000];
     memset(large, 'x', sizeof large);
@@ -405,7 +397,6 @@ START_TEST(any_other_value_is_somebodys)
             ck_assert_mem_ne(&token[i], &token[j], sizeof zero);
     }
 }
-END_TEST
 
 /* ---- INFO ---- */
 
@@ -423,7 +414,7 @@ static struct vote info_vote(const char *text)
     return vote_of_bytes(COMMAND_INFO, bytes, (size_t)len);
 }
 
-START_TEST(info_of_a_good_master)
+T(info_of_a_good_master)
 {
     struct vote vote = info_vote(INFO_HEAD INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER);
     ck_assert_int_eq(vote.kind, VOTE_INFO);
@@ -432,9 +423,8 @@ START_TEST(info_of_a_good_master)
     ck_assert_int_eq(vote.info.uptime_s, 12345);
     ck_assert(!vote.info.replica && !vote.info.cluster && !vote.info.evicts && !vote.info.loading);
 }
-END_TEST
 
-START_TEST(info_counts_connections)
+T(info_counts_connections)
 {
     static const struct {
         const char *text;
@@ -454,9 +444,8 @@ START_TEST(info_counts_connections)
         ck_assert_uint_eq(vote.info.connections, rows[i].count);
     }
 }
-END_TEST
 
-START_TEST(info_of_others)
+T(info_of_others)
 {
     struct vote vote = info_vote("redis_version:6.0.16\nrun_id:" RUN_ID "\nuptime_in_seconds:-3\n" INFO_MEM
                                  "loading:1\nrole:slave\ncluster_enabled:1");
@@ -477,9 +466,8 @@ START_TEST(info_of_others)
                      "\r\n" INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER);
     ck_assert_uint_eq(vote.info.version, 0xffffff);
 }
-END_TEST
 
-START_TEST(info_with_a_field_missing)
+T_EACH(info_with_a_field_missing, 10)
 {
     static const char *const texts[] = {
         INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER,
@@ -496,31 +484,4 @@ START_TEST(info_with_a_field_missing)
     struct vote vote = info_vote(texts[_i]);
     ck_assert_int_eq(vote.kind, VOTE_ERROR);
     ck_assert_int_eq(vote.error, ERROR_OTHER);
-}
-END_TEST
-
-static Suite *resp_vote_suite(void)
-{
-    Suite *suite = suite_create("resp_vote");
-    TCase *tcase = tcase_create("resp_vote");
-    tcase_add_loop_test(tcase, replies_as_votes, 0, sizeof votes / sizeof votes[0]);
-    tcase_add_loop_test(tcase, a_reply_to_three_keys, 0, sizeof three_keys / sizeof three_keys[0]);
-    tcase_add_test(tcase, error_names);
-    tcase_add_test(tcase, group_as_we_write_it);
-    tcase_add_loop_test(tcase, group_of_others, 0, sizeof not_groups / sizeof not_groups[0]);
-    tcase_add_test(tcase, group_with_a_byte_wrong);
-    tcase_add_test(tcase, group_that_is_cut);
-    tcase_add_test(tcase, a_token_is_read);
-    tcase_add_test(tcase, any_other_value_is_somebodys);
-    tcase_add_test(tcase, info_of_a_good_master);
-    tcase_add_test(tcase, info_counts_connections);
-    tcase_add_test(tcase, info_of_others);
-    tcase_add_loop_test(tcase, info_with_a_field_missing, 0, 10);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_vote_suite());
 }

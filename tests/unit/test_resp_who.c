@@ -59,7 +59,9 @@ static void zadd(const char *key, long long score, const char *member)
     server_say(&server, line);
 }
 
-START_TEST(nobody)
+SETUP_ONCE(server_setup, server_teardown);
+
+T(nobody)
 {
     fresh();
     ck_assert_str_eq(who("job"), "ok 0 0");
@@ -76,9 +78,8 @@ START_TEST(nobody)
     server_say(&server, "HSET t:,slots:job a b");
     ck_assert_str_eq(who("job"), "ok 0 0");
 }
-END_TEST
 
-START_TEST(a_string)
+T(a_string)
 {
     fresh();
     server_say(&server, "SET t:job " TOKEN " PX 60000");
@@ -96,9 +97,8 @@ START_TEST(a_string)
     ck_assert_str_eq(breaks("job", WHO_EXCLUSIVE, WHO_NO_SLOT, "?", NULL), "ok 0");
     is_reply("EXISTS t:job", ":1\r\n");
 }
-END_TEST
 
-START_TEST(a_sorted_set)
+T(a_sorted_set)
 {
     fresh();
     long long now_ms = master_ms();
@@ -113,9 +113,8 @@ START_TEST(a_sorted_set)
     server_say(&server, "ZADD t:job inf abc");
     ck_assert_int_eq(strncmp(who("job"), "ok 0 0\ns abc inf\n", 17), 0);
 }
-END_TEST
 
-START_TEST(slots_and_a_queue)
+T(slots_and_a_queue)
 {
     char line[128];
     fresh();
@@ -151,10 +150,9 @@ START_TEST(slots_and_a_queue)
         lines++;
     ck_assert_uint_eq(lines, 1026);
 }
-END_TEST
 
 /* The script answers all the same, and says that there is more. */
-START_TEST(more_than_an_answer_takes)
+T(more_than_an_answer_takes)
 {
     char line[128];
     fresh();
@@ -168,9 +166,8 @@ START_TEST(more_than_an_answer_takes)
     snprintf(line, sizeof line, "%.30s%010u ", TOKEN, 599u); /* those that last longest come first */
     ck_assert_int_eq(strncmp(answer + 9, line, strlen(line)), 0);
 }
-END_TEST
 
-START_TEST(break_of_a_string)
+T(break_of_a_string)
 {
     fresh();
     server_say(&server, "SET t:job " TOKEN " PX 60000");
@@ -188,10 +185,9 @@ START_TEST(break_of_a_string)
     ck_assert_str_eq(breaks("job", WHO_EXCLUSIVE, 3, TOKEN, NULL), "ok 1");
     is_reply("EXISTS t:job t:job,3", ":1\r\n");
 }
-END_TEST
 
 /* Only the given members go, and the key never stays without a TTL. */
-START_TEST(break_of_members)
+T(break_of_members)
 {
     fresh();
     long long now_ms = master_ms();
@@ -204,10 +200,9 @@ START_TEST(break_of_members)
     ck_assert_str_eq(breaks("job", WHO_SHARED, WHO_NO_SLOT, OTHER, "abc"), "ok 2");
     is_reply("EXISTS t:job", ":0\r\n");
 }
-END_TEST
 
 /* The queue's first is woken, whoever asks, and leaves the queue. Nobody listens here, so that all leave it. */
-START_TEST(break_wakes_the_queue)
+T(break_wakes_the_queue)
 {
     fresh();
     server_say(&server, "SET t:job " TOKEN);
@@ -225,9 +220,8 @@ START_TEST(break_wakes_the_queue)
     ck_assert_str_eq(breaks("job", WHO_SHARED, WHO_NO_SLOT, OTHER, NULL), "ok 1");
     is_reply("ZCARD t:,queue:job", ":0\r\n");
 }
-END_TEST
 
-START_TEST(without_the_rights)
+T(without_the_rights)
 {
     static const char *const rights[] = {"get", "time", "zrange"};
     fresh();
@@ -245,29 +239,4 @@ START_TEST(without_the_rights)
     const char *answer = breaks("job", WHO_EXCLUSIVE, WHO_NO_SLOT, TOKEN, NULL);
     server_say(&server, "ACL SETUSER default +del");
     ck_assert_msg(strncmp(answer, "ok", 2) != 0, "%s", answer);
-}
-END_TEST
-
-static Suite *resp_who_suite(void)
-{
-    Suite *suite = suite_create("resp_who");
-    TCase *tcase = tcase_create("resp_who");
-    tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, nobody);
-    tcase_add_test(tcase, a_string);
-    tcase_add_test(tcase, a_sorted_set);
-    tcase_add_test(tcase, slots_and_a_queue);
-    tcase_add_test(tcase, more_than_an_answer_takes);
-    tcase_add_test(tcase, break_of_a_string);
-    tcase_add_test(tcase, break_of_members);
-    tcase_add_test(tcase, break_wakes_the_queue);
-    tcase_add_test(tcase, without_the_rights);
-    suite_add_tcase(suite, tcase);
-    return suite;
-}
-
-int main(void)
-{
-    return suite_run(resp_who_suite());
 }

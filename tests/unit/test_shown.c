@@ -15,19 +15,9 @@ static const struct {
 
 };
 
-START_TEST(first_digits_of_its_sha1)
+T_EACH(first_digits_of_its_sha1, sizeof tokens / sizeof tokens[0])
 {
     char out[TOKEN_SHOWN + 1];
     shown_token(tokens[_i].token, out);
     ck_assert_str_eq(out, tokens[_i].shown);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("shown");
-    TCase *one = tcase_create("shown");
-    suite_add_tcase(suite, one);
-    tcase_add_loop_test(one, first_digits_of_its_sha1, 0, sizeof tokens / sizeof tokens[0]);
-    return suite_run(suite);
 }

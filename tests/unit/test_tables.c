@@ -53,7 +53,7 @@ static void heap_compare(void)
         ck_assert_int_eq(at_ms[heap_top(&heap) - items], first_ms);
 }
 
-START_TEST(heap_does_as_a_list)
+T(heap_does_as_a_list)
 {
     heap_fresh(ITEMS);
     heap_compare();
@@ -76,9 +76,8 @@ START_TEST(heap_does_as_a_list)
     }
     heap_free(&heap);
 }
-END_TEST
 
-START_TEST(heap_gives_all_in_order)
+T(heap_gives_all_in_order)
 {
     heap_fresh(ITEMS);
     for (unsigned i = 0; i < ITEMS; i++) /* full to its last place */
@@ -96,7 +95,6 @@ START_TEST(heap_gives_all_in_order)
     ck_assert_int_eq(heap_next_ms(&heap), INT64_MAX);
     heap_free(&heap);
 }
-END_TEST
 
 /* ---- table ---- */
 
@@ -132,7 +130,7 @@ static uint32_t crowded_hash(const struct table *table)
     return chance(2) ? near_the_end & table->mask : (uint32_t)chance(UINT32_MAX);
 }
 
-START_TEST(table_does_as_a_list)
+T(table_does_as_a_list)
 {
     struct table table;
     ck_assert(table_init(&table, SLOTS, hashes, sizeof hashes[0]));
@@ -153,9 +151,8 @@ START_TEST(table_does_as_a_list)
     }
     table_free(&table);
 }
-END_TEST
 
-START_TEST(table_full_of_one_hash)
+T(table_full_of_one_hash)
 {
     struct table table;
     ck_assert(table_init(&table, SLOTS, hashes, sizeof hashes[0]));
@@ -174,7 +171,6 @@ START_TEST(table_full_of_one_hash)
     table_compare(&table);
     table_free(&table);
 }
-END_TEST
 
 static bool table_has(const struct table *table, uint32_t hash, uint32_t wanted)
 {
@@ -185,7 +181,7 @@ static bool table_has(const struct table *table, uint32_t hash, uint32_t wanted)
     return times == 1;
 }
 
-START_TEST(table_grows_with_what_is_in_it)
+T(table_grows_with_what_is_in_it)
 {
     enum { MANY = 20000 };
     static uint32_t many[MANY];
@@ -206,9 +202,8 @@ START_TEST(table_grows_with_what_is_in_it)
     ck_assert_uint_eq(table.count, MANY / 2);
     table_free(&table);
 }
-END_TEST
 
-START_TEST(table_hash_depends_on_each_byte_and_the_seed)
+T(table_hash_depends_on_each_byte_and_the_seed)
 {
     char bytes[40] = "a name of forty bytes, or nearly so....";
     for (size_t len = 1; len <= sizeof bytes; len++) {
@@ -232,7 +227,6 @@ START_TEST(table_hash_depends_on_each_byte_and_the_seed)
         if (share[i] >= 1000)
             ck_abort_msg("%u of 25600 in one of 256", share[i]);
 }
-END_TEST
 
 /* ---- pool ---- */
 
@@ -268,7 +262,7 @@ static struct thing *take(struct pool *pool)
     return thing;
 }
 
-START_TEST(pool_never_reuses_an_id)
+T(pool_never_reuses_an_id)
 {
     struct pool pool;
     uint64_t live[SLOTS] = {0};
@@ -302,9 +296,8 @@ START_TEST(pool_never_reuses_an_id)
     }
     pool_free(&pool);
 }
-END_TEST
 
-START_TEST(pool_is_full_and_has_room_again)
+T(pool_is_full_and_has_room_again)
 {
     struct pool pool;
     struct thing *things[SLOTS];
@@ -323,9 +316,8 @@ START_TEST(pool_is_full_and_has_room_again)
     ck_assert_ptr_null(pool_find(&pool, old_ids[17]));
     pool_free(&pool);
 }
-END_TEST
 
-START_TEST(pool_finds_nothing_by_chance)
+T(pool_finds_nothing_by_chance)
 {
     struct pool pool;
     old_count = 0;
@@ -345,7 +337,6 @@ START_TEST(pool_finds_nothing_by_chance)
     ck_assert_ptr_null(pool_take(&pool));
     pool_free(&pool);
 }
-END_TEST
 
 /* ---- tokens that have ended ---- */
 
@@ -359,7 +350,7 @@ static struct token drawn_token(void)
     return token;
 }
 
-START_TEST(ended_until_their_time)
+T(ended_until_their_time)
 {
     struct token one = drawn_token(), other = drawn_token();
     memset(&ended, 0, sizeof ended);
@@ -371,10 +362,9 @@ START_TEST(ended_until_their_time)
     ended_note(&ended, &other, 1000, 3000);
     ck_assert(!ended_has(&ended, &one, 2000) && ended_has(&ended, &other, 2000));
 }
-END_TEST
 
 /* More than there is room for: the last ones are kept. */
-START_TEST(ended_keeps_the_last_ones)
+T(ended_keeps_the_last_ones)
 {
     enum { MANY = 3 * ENDED, LAST = ENDED / 4 };
     static struct token tokens[MANY];
@@ -392,30 +382,10 @@ START_TEST(ended_keeps_the_last_ones)
     for (unsigned i = 1; i <= LAST; i++)
         ck_assert(ended_has(&ended, &tokens[MANY - i], MANY));
 }
-END_TEST
 
 static void setup(void)
 {
     chance_state = 7;
 }
 
-int main(void)
-{
-    Suite *suite = suite_create("tables");
-    TCase *tcase = tcase_create("tables");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, heap_does_as_a_list);
-    tcase_add_test(tcase, heap_gives_all_in_order);
-    tcase_add_test(tcase, table_does_as_a_list);
-    tcase_add_test(tcase, table_full_of_one_hash);
-    tcase_add_test(tcase, table_grows_with_what_is_in_it);
-    tcase_add_test(tcase, table_hash_depends_on_each_byte_and_the_seed);
-    tcase_add_test(tcase, pool_never_reuses_an_id);
-    tcase_add_test(tcase, pool_is_full_and_has_room_again);
-    tcase_add_test(tcase, pool_finds_nothing_by_chance);
-    tcase_add_test(tcase, ended_until_their_time);
-    tcase_add_test(tcase, ended_keeps_the_last_ones);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}
+SETUP(setup, NULL);

@@ -7,7 +7,7 @@
 static const struct token self = {{0xa1, 0xb2, 0xc3, 0xd4, 0xff, 0xff}};
 static const uint8_t random_bytes[TOKEN_RANDOM_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 
-START_TEST(it_names_its_daemon)
+T(it_names_its_daemon)
 {
     static const uint8_t expected[TOKEN_BYTES] = {0xa1, 0xb2, 0xc3, 0xd4, 0, 0, 0,    1,    2,    3,
                                                   4,    5,    6,    7,    8, 9, 0x12, 0xd1, 0xd9, 0xb2};
@@ -15,9 +15,8 @@ START_TEST(it_names_its_daemon)
     token_make(&token, &self, TOKEN_EXCLUSIVE, 0, random_bytes);
     ck_assert_mem_eq(token.bytes, expected, TOKEN_BYTES);
 }
-END_TEST
 
-START_TEST(it_is_recognised)
+T(it_is_recognised)
 {
     struct token token;
     token_make(&token, &self, TOKEN_EXCLUSIVE, 0, random_bytes);
@@ -28,10 +27,9 @@ START_TEST(it_is_recognised)
         token.bytes[i] ^= 1;
     }
 }
-END_TEST
 
 /* A client can show any 40 digits. */
-START_TEST(a_readers_token_is_believed_by_its_last_bytes)
+T(a_readers_token_is_believed_by_its_last_bytes)
 {
     struct token token;
     token_make(&token, &self, TOKEN_EXCLUSIVE, 0, random_bytes);
@@ -43,9 +41,8 @@ START_TEST(a_readers_token_is_believed_by_its_last_bytes)
     token.bytes[TOKEN_RANDOM_AT] ^= 1;
     ck_assert(!token_is_shared(&token));
 }
-END_TEST
 
-START_TEST(it_knows_its_slot)
+T(it_knows_its_slot)
 {
     struct token token;
     token_make(&token, &self, TOKEN_EXCLUSIVE, 0, random_bytes);
@@ -62,9 +59,8 @@ START_TEST(it_knows_its_slot)
     token_make(&token, &self, TOKEN_SLOT, SLOTS_MAX, random_bytes);
     ck_assert_int_eq(token_slot(&token), -1);
 }
-END_TEST
 
-START_TEST(each_draw_is_another_token)
+T(each_draw_is_another_token)
 {
     struct token one, other;
     uint8_t drawn[TOKEN_RANDOM_BYTES] = {0};
@@ -72,18 +68,4 @@ START_TEST(each_draw_is_another_token)
     token_make(&other, &self, TOKEN_EXCLUSIVE, 0, drawn);
     ck_assert_mem_ne(one.bytes + TOKEN_RANDOM_AT, other.bytes + TOKEN_RANDOM_AT, TOKEN_RANDOM_BYTES);
     ck_assert_mem_ne(one.bytes + 16, other.bytes + 16, 4);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("token");
-    TCase *tcase = tcase_create("token");
-    tcase_add_test(tcase, it_names_its_daemon);
-    tcase_add_test(tcase, it_is_recognised);
-    tcase_add_test(tcase, a_readers_token_is_believed_by_its_last_bytes);
-    tcase_add_test(tcase, it_knows_its_slot);
-    tcase_add_test(tcase, each_draw_is_another_token);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -26,7 +26,7 @@ static void is_next(enum who_kind kind, int slot, const char *value, int64_t ms)
     ck_assert_int_eq(entry.ms, ms);
 }
 
-START_TEST(an_answer)
+T(an_answer)
 {
     ck_assert(
         begin("ok 5 1\nx " TOKEN " 9120\ns ABC,def 8000\n0 ?00ff 7\n1023 " TOKEN " -1\nq a1b2c3d4 4711"));
@@ -42,19 +42,17 @@ START_TEST(an_answer)
     ck_assert(!answer.cut && answer.slots == 0);
     ck_assert(!who_answer_next(&answer, &entry));
 }
-END_TEST
 
-START_TEST(what_is_no_answer)
+T(what_is_no_answer)
 {
     static const char *const bad[] = {
         "", "ok", "ok 5", "ok x 0", "ok 1025 0", "ok -1 0", "no 0 0", "OK 0 0", "ok 99999999999999999999 0"};
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_msg(!begin(bad[i]), "%s", bad[i]);
 }
-END_TEST
 
 /* A line that no script of ours has written is skipped, and the ones behind it are read. */
-START_TEST(what_is_no_entry)
+T(what_is_no_entry)
 {
     static const char *const bad[] = {
         "",
@@ -82,17 +80,15 @@ START_TEST(what_is_no_entry)
         is_next(WHO_EXCLUSIVE, WHO_NO_SLOT, "abc", 5);
     }
 }
-END_TEST
 
-START_TEST(a_nul_is_no_digit)
+T(a_nul_is_no_digit)
 {
     static const char text[] = "ok 0 0\nx \0bc 1\nq 1234567\0 1\nx abc 5";
     ck_assert(who_answer_begin(&answer, text, sizeof text - 1));
     is_next(WHO_EXCLUSIVE, WHO_NO_SLOT, "abc", 5);
 }
-END_TEST
 
-START_TEST(an_endless_answer)
+T(an_endless_answer)
 {
     static char text[RESP_REPLY_BYTES] = "ok 0 0\n";
     unsigned entries = 0;
@@ -103,9 +99,8 @@ START_TEST(an_endless_answer)
         entries++;
     ck_assert_uint_eq(entries, WHO_LINES);
 }
-END_TEST
 
-START_TEST(how_many_were_deleted)
+T(how_many_were_deleted)
 {
     ck_assert_int_eq(who_deleted("ok 3", 4), 3);
     ck_assert_int_eq(who_deleted("ok 0", 4), 0);
@@ -113,10 +108,9 @@ START_TEST(how_many_were_deleted)
     ck_assert_int_eq(who_deleted("no 3", 4), -1);
     ck_assert_int_eq(who_deleted("", 0), -1);
 }
-END_TEST
 
 /* The longest prefix and name fit. */
-START_TEST(the_longest_questions)
+T(the_longest_questions)
 {
     char prefix[65], lock[512];
     struct name name = {.len = NAME_BYTES};
@@ -140,20 +134,4 @@ START_TEST(the_longest_questions)
     ck_assert_int_eq(strncmp(bytes, "*12\r\n", 5), 0);
     ck_assert_ptr_nonnull(memmem(bytes, len, "\r\n$40\r\n" TOKEN "\r\n$1\r\nb\r\n", 56));
     resp_bytes_free(bytes);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("who");
-    TCase *tcase = tcase_create("who");
-    tcase_add_test(tcase, an_answer);
-    tcase_add_test(tcase, what_is_no_answer);
-    tcase_add_test(tcase, what_is_no_entry);
-    tcase_add_test(tcase, a_nul_is_no_digit);
-    tcase_add_test(tcase, an_endless_answer);
-    tcase_add_test(tcase, how_many_were_deleted);
-    tcase_add_test(tcase, the_longest_questions);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
 }

@@ -98,7 +98,10 @@ static void send_text(struct wire *w, const char *text)
     buffer_free(&b);
 }
 
-START_TEST(nothing_goes_in_plain)
+SETUP_ONCE(settings_make, folder_remove);
+SETUP(setup, teardown);
+
+T(nothing_goes_in_plain)
 {
     struct buffer b = {0};
     char bytes[16];
@@ -110,10 +113,9 @@ START_TEST(nothing_goes_in_plain)
     ck_assert_int_eq(errno, EAGAIN);
     buffer_free(&b);
 }
-END_TEST
 
 /* Whether TLS has bytes that the kernel knows nothing of is said, until none are left. */
-START_TEST(pending)
+T(pending)
 {
     char bytes[64];
     size_t got = 0;
@@ -133,11 +135,10 @@ START_TEST(pending)
     ck_assert(readable(&server));
     ck_assert_int_eq(wire_read(&server, bytes, sizeof bytes), 4);
 }
-END_TEST
 
 /* The bytes that wire_write() counts are those that the peer can read: no record that was sent in
  * part. Meanwhile the buffer moves and grows. */
-START_TEST(whole_records)
+T(whole_records)
 {
     static char bytes[1 << 16];
     struct buffer b = {0};
@@ -167,9 +168,8 @@ START_TEST(whole_records)
     }
     buffer_free(&b);
 }
-END_TEST
 
-START_TEST(close_notify)
+T(close_notify)
 {
     char bytes[16];
     open_both();
@@ -180,9 +180,8 @@ START_TEST(close_notify)
     ck_assert_int_eq(wire_read(&server, bytes, sizeof bytes), 0);
     ck_assert_int_eq(wire_read(&server, bytes, sizeof bytes), 0);
 }
-END_TEST
 
-START_TEST(an_end_without_close_notify)
+T(an_end_without_close_notify)
 {
     char bytes[16];
     open_both();
@@ -196,10 +195,9 @@ START_TEST(an_end_without_close_notify)
     }
     ck_assert_str_eq(wire_fault()->what, "the connection ended without close_notify");
 }
-END_TEST
 
 /* A write fails because the peer is gone: what it said before is still read. */
-START_TEST(a_write_that_fails)
+T(a_write_that_fails)
 {
     struct buffer b = {0};
     char bytes[16];
@@ -214,7 +212,6 @@ START_TEST(a_write_that_fails)
     ck_assert_int_eq(wire_read(&server, bytes, sizeof bytes), 0);
     buffer_free(&b);
 }
-END_TEST
 
 /* ---- against OpenSSL ---- */
 
@@ -241,7 +238,7 @@ static SSL *raw_client(SSL_CTX *ctx, int max)
     return NULL;
 }
 
-START_TEST(old_versions)
+T(old_versions)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     ck_assert_ptr_null(raw_client(ctx, TLS1_1_VERSION));
@@ -249,9 +246,8 @@ START_TEST(old_versions)
     ck_assert_str_eq(wire_fault()->hint, "the client needs TLS 1.2 or newer");
     SSL_CTX_free(ctx);
 }
-END_TEST
 
-START_TEST(no_renegotiation)
+T(no_renegotiation)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -266,10 +262,9 @@ START_TEST(no_renegotiation)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* No ticket: no session can be resumed, and so no early data be sent. */
-START_TEST(no_tickets)
+T_EACH(no_tickets, 2)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -283,10 +278,9 @@ START_TEST(no_tickets)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* The client asks for new keys: nothing of the stream is lost. */
-START_TEST(new_keys)
+T(new_keys)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -302,10 +296,9 @@ START_TEST(new_keys)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* Many new keys, each with data behind it: the peer is served, though both lie in one piece before the wire. */
-START_TEST(new_keys_with_data)
+T(new_keys_with_data)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -325,7 +318,6 @@ START_TEST(new_keys_with_data)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* Sends as many new keys as the socket takes, in pieces as large as it takes. */
 static void flood(SSL *ssl, int fd)
@@ -342,7 +334,7 @@ static void flood(SSL *ssl, int fd)
 }
 
 /* New keys and nothing else: the first read ends the connection, after a bounded part of them. */
-START_TEST(new_keys_without_end)
+T(new_keys_without_end)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -358,10 +350,9 @@ START_TEST(new_keys_without_end)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* The same from a master. */
-START_TEST(new_keys_of_a_server)
+T(new_keys_of_a_server)
 {
     char bytes[16];
     int done = 0;
@@ -383,10 +374,9 @@ START_TEST(new_keys_of_a_server)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* Three bytes of a record's header, and then silence: there is nothing to do until the kernel reports more. */
-START_TEST(a_part_of_a_header)
+T_EACH(a_part_of_a_header, 2)
 {
     char bytes[16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -404,10 +394,9 @@ START_TEST(a_part_of_a_header)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* One byte a record: one call does not go on and on. */
-START_TEST(small_records)
+T(small_records)
 {
     static char bytes[16 * 1024];
     enum { RECORDS = 1000 };
@@ -430,11 +419,10 @@ START_TEST(small_records)
     SSL_free(ssl);
     SSL_CTX_free(ctx);
 }
-END_TEST
 
 /* ---- certificates ---- */
 
-START_TEST(names_of_the_peer)
+T(names_of_the_peer)
 {
     ck_assert_ptr_null(wire_peer_names(&server));
     open_both();
@@ -442,7 +430,6 @@ START_TEST(names_of_the_peer)
     ck_assert_str_eq(names, "Localhost\nspiffe://x/y\n");
     free(names);
 }
-END_TEST
 
 static void copy(const char *from, char *to)
 {
@@ -452,7 +439,7 @@ static void copy(const char *from, char *to)
     ck_assert(shell(command));
 }
 
-START_TEST(files)
+T(files)
 {
     struct wire_settings settings = server_settings;
     copy(server_settings.key, settings.key);
@@ -468,9 +455,8 @@ START_TEST(files)
     ck_assert_ptr_null(wire_context_new(WIRE_SERVER, &settings, &fault));
     ck_assert_ptr_nonnull(strstr(fault.what, "key.pem: no certificate in PEM that can be used"));
 }
-END_TEST
 
-START_TEST(another_key)
+T(another_key)
 {
     char command[1200];
     struct wire_settings settings = server_settings;
@@ -488,34 +474,4 @@ START_TEST(another_key)
     ck_assert_ptr_null(wire_context_new(WIRE_SERVER, &settings, &fault));
     ck_assert_ptr_nonnull(
         strstr(fault.what, "other.pem: no key in PEM, without a password, that can be used"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("wire");
-    TCase *tests = tcase_create("all");
-    tcase_add_unchecked_fixture(tests, settings_make, folder_remove);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, nothing_goes_in_plain);
-    tcase_add_test(tests, pending);
-    tcase_add_test(tests, whole_records);
-    tcase_add_test(tests, close_notify);
-    tcase_add_test(tests, an_end_without_close_notify);
-    tcase_add_test(tests, a_write_that_fails);
-    tcase_add_test(tests, old_versions);
-    tcase_add_test(tests, no_renegotiation);
-    tcase_add_loop_test(tests, no_tickets, 0, 2);
-    tcase_add_test(tests, new_keys);
-    tcase_add_test(tests, new_keys_with_data);
-    tcase_add_test(tests, new_keys_without_end);
-    tcase_add_test(tests, new_keys_of_a_server);
-    tcase_add_loop_test(tests, a_part_of_a_header, 0, 2);
-    tcase_add_test(tests, small_records);
-    tcase_add_test(tests, names_of_the_peer);
-    tcase_add_test(tests, files);
-    tcase_add_test(tests, another_key);
-    suite_add_tcase(suite, tests);
-    return suite_run(suite);
 }
