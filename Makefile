@@ -56,11 +56,15 @@ DAEMON_SRC := $(filter-out $(NO_SRC),$(sort $(wildcard proto/*.c daemon/*.c daem
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o) $(BUILD)/proto/lua.o
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o,$(OBJ))
-UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
-UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
-INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
-INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
+# The programs that hold the tests; tests/*/*.mk say which files each of them is linked from. Where a program is to be
+# run for one file's tests only, it is named PROGRAM:FILE.
+UNIT       := $(BUILD)/tests/unit/unit
+TRACES     := $(BUILD)/tests/unit/traces
+INTEG      := $(BUILD)/tests/integ/integ
+tests_in    = $(sort $(notdir $(basename $(wildcard $(1:%=tests/%.c)))))
+# What other programs need that start masters and daemons as the integration tests do. It has their main().
 HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness only server skewed steady) $(BUILD)/tests/unit/suite.o
+TEST_LIBS  := -lcheck -lsubunit -lm -lrt -lpthread
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run client/redlock.bash client/java/bench systemd/debian/tests/compile systemd/debian/tests/run \
               $(wildcard proto/lua/*.sh tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)
@@ -105,27 +109,20 @@ $(BUILD)/proto/lua.c: proto/lua/build.sh proto/lua proto/lua/part $(LUA)
 $(BUILD)/proto/lua.o: $(BUILD)/proto/lua.c Makefile
 	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Their main(), for the programs that have none.
-$(BUILD)/tests/%/main.a: $(BUILD)/tests/%/main.o
-	$(Q)$(AR) rcs $@ $<
+$(UNIT) $(TRACES) $(INTEG):
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
 
-$(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a $(BUILD)/tests/unit/main.a
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
-
-$(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS) $(BUILD)/tests/integ/main.a
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
-
--include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
+-include $(OBJ:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk)) systemd/packages.mk
 -include $(sort $(wildcard tests/*/*.mk))
 CHECKS += ./tests/hardened.sh ./tests/lua.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
 
-$(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
+$(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o $(BUILD)/tests/compat/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 
 # Two jobs at a time, unless make was told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)
 
-objects: $(OBJ) $(UNIT) $(INTEG)
+objects: $(OBJ) $(UNIT) $(TRACES) $(INTEG)
 
 deps: ## install what building and testing need (Debian, Ubuntu; says what, elsewhere)
 	@.ci/deps
@@ -138,8 +135,8 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@tests/demo.sh $(BUILD)/redlockd
 
 # The tests that take longest begin first.
-LONGEST  := $(patsubst %,$(BUILD)/tests/integ/test_%,restarts redlock_lost masters group clock_reconnect roles library_loop acl)
-TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG)) $(CHECKS) $(UNIT)
+LONGEST  := $(patsubst %,$(INTEG):test_%,restarts redlock_lost masters group clock_reconnect roles library_loop acl)
+TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG_TESTS)) $(CHECKS) $(UNIT_TESTS)
 TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
 
 # NODEPS=1 skips the look for missing programs and libraries.

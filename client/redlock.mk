@@ -11,10 +11,6 @@ $(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(BUILD)/proto/secret.o $(LIB_A)
 
 objects: $(CMD_OBJ)
 
-# The command without main(), for tests of its parts.
-$(filter $(BUILD)/tests/unit/test_command%,$(UNIT)): $(filter-out %/redlock_main.o,$(CMD_OBJ)) \
-    $(BUILD)/proto/line_piece.o $(LIB_A)
-
 install-command: $(CMD)
 	install -D -m 755 $(CMD) $(BIN)/redlock
 	$(call install_page,client/redlock.1,1)

@@ -1,26 +1,26 @@
 #!/bin/bash
-# tests/run.sh PROGRAM...: runs Check programs, many at a time, since most of them only wait. Runs all of them even if
-# some fail, shows what the failing ones wrote, and counts their tests. The last lines name what failed, and say how much
-# was left out because this machine lacks what it needs.
+# tests/run.sh PROGRAM[:FILE]...: runs Check programs, many at a time, since most of them only wait; a program that has
+# the tests of several files runs for those of FILE. Runs all of them even if some fail, shows what the failing ones
+# wrote, and counts their tests. The last lines name what failed, and say how much was left out because this machine
+# lacks what it needs.
 set -uo pipefail
 
 jobs=${TEST_JOBS:-12}
 limit_s=${TEST_LIMIT_S:-600} # a program that runs longer hangs: most take seconds, on a busy machine minutes
-# The limit of each test that sets none itself: Check's own 4 s are too few where the machine stands still.
-export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 # shellcheck source=tests/report.sh
 . "$(dirname "$0")/report.sh"
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 
 named() { # program; each language has a check.sh
-    case $1 in client/*) echo "${1#client/}" ;; *) echo "${1##*/}" ;; esac
+    case $1 in client/*) echo "${1#client/}" ;; *) echo "${1##*[/:]}" ;; esac
 }
 run_one() {
     local name log=$out/${1//\//_}
     name=$(named "$1")
-    local start=$SECONDS
-    timeout -k 5 "$limit_s" "$1" >"$log.log" 2>&1
+    local start=$SECONDS command
+    IFS=: read -ra command <<<"$1"
+    timeout -k 5 "$limit_s" "${command[@]}" >"$log.log" 2>&1
     local status=$?
     local found checks failures errors
     found=$(counts <"$log.log")

@@ -54,7 +54,4 @@ uninstall: uninstall-library
 -include $(CLIENT_OBJ:.o=.d)
 .PHONY: install-library uninstall-library
 
-# Its tests: test_client* see the library's parts, test_library* only what a program sees.
-$(filter $(BUILD)/tests/unit/test_client%,$(UNIT)): $(BUILD)/pic/libclient.a
-$(filter $(BUILD)/tests/integ/test_library%,$(INTEG)): $(LIB_A)
 CHECKS += ./tests/install.sh

@@ -28,4 +28,4 @@ if [ ! -x "$folder/build/redlockd" ]; then
     }
 fi
 echo "beside ${commit:0:12}:"
-BEFORE=$(realpath "$folder")/build/redlockd NOW=$(realpath "$now") exec "$program"
+BEFORE=$(realpath "$folder")/build/redlockd NOW=$(realpath "$now") exec "$program" test_before

@@ -2,16 +2,7 @@
 compat: ## ROOT=DIR: build and test inside that Debian tree, with Redis and with Valkey, as root
 	@tests/compat/compat.sh "$(ROOT)"
 
-COMPAT_BEFORE := $(BUILD)/tests/compat/test_before
-
-$(COMPAT_BEFORE): $(COMPAT_BEFORE).o $(HARNESS) $(BUILD)/tests/integ/main.a
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
-
--include $(COMPAT_BEFORE).d
-
-compat-before: $(BUILD)/redlockd $(COMPAT_BEFORE) ## REF=COMMIT: that commit's daemon beside this one, on the same masters
-	@tests/compat/before.sh $(COMPAT_BEFORE) $(BUILD)/redlockd "$(REF)"
-
-objects: $(COMPAT_BEFORE)
+compat-before: $(BUILD)/redlockd $(INTEG) ## REF=COMMIT: that commit's daemon beside this one, on the same masters
+	@tests/compat/before.sh $(INTEG) $(BUILD)/redlockd "$(REF)"
 
 .PHONY: compat compat-before

@@ -4,8 +4,7 @@ COV      := build/cov
 COV_MAKE := $(MAKE) --no-print-directory BUILD=$(COV) CFLAGS="-O0 -g --coverage -DNDEBUG -Wno-unused -Wno-unused-parameter" \
             LDFLAGS=--coverage
 # The tests that run the code in their own process; tests with a real daemon are left out.
-COV_UNIT := $(filter $(BUILD)/tests/unit/test_line% $(BUILD)/tests/unit/test_resp% $(BUILD)/tests/unit/test_quorum \
-            $(BUILD)/tests/unit/test_tables $(BUILD)/tests/unit/test_coordinator%,$(UNIT))
+COV_UNIT  = $(filter $(UNIT):test_line% $(UNIT):test_resp% $(UNIT):test_quorum $(UNIT):test_tables $(TRACES):%,$(UNIT_TESTS))
 
 cov: deps ## coverage of daemon/coordinator/ and proto/ by unit tests, traces, fuzz seeds and simulation
 	@$(COV_MAKE) $(PARALLEL) objects $(SIM:$(BUILD)/%=$(COV)/%)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/cov/cov.sh FOLDER PROGRAM...: runs the programs and the simulator of a --coverage build in FOLDER,
+# tests/cov/cov.sh FOLDER PROGRAM[:FILE]...: runs the programs and the simulator of a --coverage build in FOLDER,
 # adds up what gcov counted and prints a table. MISSED=1 names the lines and branches that nothing reached.
 set -euo pipefail
 
@@ -8,7 +8,8 @@ shift
 least_lines=${LEAST_LINES:-95} least_branches=${LEAST_BRANCHES:-90}
 find "$build" -name '*.gcda' -delete
 for program in "$@"; do
-    CK_FORK=no "$program" >"$build/cov.log" 2>&1 || { cat "$build/cov.log"; exit 1; }
+    IFS=: read -ra command <<<"$program"
+    CK_FORK=no "${command[@]}" >"$build/cov.log" 2>&1 || { cat "$build/cov.log"; exit 1; }
 done
 "$build/tests/sim/sim" --seed 1 --runs "${RUNS:-400}" >"$build/cov.log" 2>&1 || { cat "$build/cov.log"; exit 1; }
 

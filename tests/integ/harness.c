@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEST_TIMEOUT_S = 60, NAP_US = 2000 };
+enum { NAP_US = 2000 };
 
 static char root[] = "/tmp/redlockd-test-XXXXXX";
 static volatile pid_t runner;
@@ -39,7 +39,7 @@ static void pass_on(int number)
 }
 
 /* The tests run in a child, so that the folder is removed however the child ends. */
-static int run(Suite *suite, int argc, char **argv)
+int main(int argc, char **argv)
 {
     if (!mkdtemp(root)) {
         perror(root);
@@ -54,7 +54,7 @@ static int run(Suite *suite, int argc, char **argv)
             _exit(EXIT_FAILURE);
         setpgid(0, 0); /* Check signals its whole group: not make's and the shell's */
         signal(SIGPIPE, SIG_IGN);
-        exit(suite ? suite_run(suite) : suite_main(argc, argv));
+        exit(suite_main(argc, argv));
     }
     signal(SIGINT, pass_on);
     signal(SIGTERM, pass_on);
@@ -68,24 +68,6 @@ static int run(Suite *suite, int argc, char **argv)
         ;
     nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-}
-
-int harness_main(Suite *suite)
-{
-    return run(suite, 0, NULL);
-}
-
-int harness_run(int argc, char **argv)
-{
-    return run(NULL, argc, argv);
-}
-
-void add_test(Suite *suite, const char *name, const TTest *test)
-{
-    TCase *tests = tcase_create(name);
-    tcase_set_timeout(tests, TEST_TIMEOUT_S);
-    tcase_add_test(tests, test);
-    suite_add_tcase(suite, tests);
 }
 
 void fail_at(const char *file, int line, const char *format, ...)

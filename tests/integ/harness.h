@@ -5,7 +5,7 @@
  *                              +-- client             blocking sockets with a deadline
  *
  * Each process that a test starts dies with the test, however it ends, and the folder in /tmp goes with the
- * program. Each helper fails the test by itself. A helper that gets a file and line names the test's line. No
+ * program, whose main() is the harness's. Each helper fails the test by itself. A helper that gets a file and line names the test's line. No
  * helper sleeps for a fixed time: conditions are polled until they hold, or until WAIT_MS or another bound is
  * over. */
 #ifndef REDLOCKD_TESTS_HARNESS_H
@@ -25,13 +25,6 @@ enum {
     PATH = 104, /* the name of a Unix socket has to fit */
     TOKEN = 41,
 };
-
-int harness_run(int argc, char **argv);
-/* Runs the suite, each test in a process of its own; the program's exit status. */
-int harness_main(Suite *suite);
-/* Adds one test case, so that each test has its own time limit. */
-void add_test(Suite *suite, const char *name, const TTest *test);
-#define ADD(suite, test) add_test(suite, #test, test)
 
 int64_t now_ms(void); /* CLOCK_BOOTTIME, as until= is */
 void nap(void);

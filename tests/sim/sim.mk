@@ -2,16 +2,17 @@
 # planted bugs: planted.patch is laid over a copy of the coordinator, which is compiled a second time.
 SIM         := $(BUILD)/tests/sim/sim
 SIM_PLANTED := $(BUILD)/tests/sim/sim_planted
-SIM_TEST  := $(BUILD)/tests/sim/test_sim
-SIM_MODEL := $(BUILD)/tests/sim/test_model $(BUILD)/tests/sim/test_model_refuses
-SIM_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/test_%.c $(addprefix tests/sim/,main.c model.c planted.c unplanted.c),$(wildcard tests/sim/*.c)))
+SIM_TEST    := $(BUILD)/tests/sim/sim_test
+SIM_OBJ     := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/test_%.c $(addprefix tests/sim/,main.c model.c planted.c unplanted.c),$(wildcard tests/sim/*.c)))
 PLANTED     := $(BUILD)/planted
 PLANTED_SRC := $(patsubst %,$(PLANTED)/%,$(wildcard daemon/coordinator/*.[ch] daemon/coordinator/*/*.[ch]))
 PLANTED_OBJ := $(CORE_SRC:%.c=$(PLANTED)/%.o) $(BUILD)/tests/sim/planted.o
 SIM_TIME  ?= 60
-CHECKS    += $(SIM_TEST) $(SIM_MODEL)
+# Its tests, and those of the simulated masters, which a real server judges.
+SIM_TEST_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/test_*.c) tests/sim/model.c tests/unit/server.c tests/unit/suite.c tests/unit/main.c)
+CHECKS    += $(addprefix $(SIM_TEST):,$(call tests_in,sim/test_*))
 
-objects: $(SIM) $(SIM_PLANTED) $(SIM_TEST) $(SIM_MODEL)
+objects: $(SIM) $(SIM_PLANTED) $(SIM_TEST)
 
 # Laid anew also when a file came or went. A file that is the same as before keeps its time, so make looks at it again.
 $(PLANTED)/laid: tests/sim/planted.sh tests/sim/planted.patch $(PLANTED_SRC:$(PLANTED)/%=%) daemon/coordinator $(wildcard daemon/coordinator/*/)
@@ -36,14 +37,10 @@ $(SIM): $(BUILD)/tests/sim/main.o $(BUILD)/tests/sim/unplanted.o $(SIM_OBJ) $(CO
 $(SIM_PLANTED): $(BUILD)/tests/sim/main.o $(SIM_OBJ) $(PLANTED_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-$(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(PLANTED_OBJ) $(BUILD)/tests/unit/suite.o $(BUILD)/tests/unit/main.a
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
+$(SIM_TEST): $(SIM_TEST_OBJ) $(SIM_OBJ) $(PLANTED_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(wildcard proto/*.c)) $(BUILD)/proto/lua.o
+	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) -lhiredis $(CRYPTO)
 
-$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/store*.c)) $(addprefix $(BUILD)/,tests/sim/model.o daemon/coordinator/base/quorum.o daemon/coordinator/base/token.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o tests/unit/main.a \
-              $(patsubst %.c,%.o,$(wildcard proto/*.c)) proto/lua.o)
-	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
-
--include $(SIM_OBJ:.o=.d) $(PLANTED_OBJ:.o=.d) $(patsubst %,$(BUILD)/tests/sim/%.d,main model unplanted) $(SIM_TEST).d $(SIM_MODEL:=.d)
+-include $(SIM_OBJ:.o=.d) $(PLANTED_OBJ:.o=.d) $(SIM_TEST_OBJ:.o=.d) $(patsubst %,$(BUILD)/tests/sim/%.d,main unplanted)
 
 .PHONY: sim mutants planted planted-patch
 sim: $(SIM) ## simulate faults for SIM_TIME=60 seconds [SEED=n], from a seed of its own

@@ -15,7 +15,7 @@ out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 for job in "$@"; do
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-    "$build/tests/examples/test_$job" >"$out/$job" 2>&1 || echo "$job" >>"$out/failed" &
+    "$build/tests/integ/integ" "test_$job" >"$out/$job" 2>&1 || echo "$job" >>"$out/failed" &
 done
 wait
 for job in "$@"; do

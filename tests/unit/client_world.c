@@ -175,17 +175,3 @@ int64_t deadline(const struct redlock_lock *lock)
 {
     return atomic_load(&lock->deadline_ms);
 }
-
-/* ---- running ---- */
-
-int world_main(const char *name, const TTest *const *tests, size_t count)
-{
-    Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create("all");
-
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(tcase, tests[i]);
-    tcase_set_timeout(tcase, 60);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}

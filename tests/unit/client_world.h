@@ -77,8 +77,4 @@ void grants(struct world *w, const char *name, const char *token, int fence);
 struct redlock_lock *has_lock(struct world *w, const char *name, const char *token);
 int64_t deadline(const struct redlock_lock *lock);
 
-/* ---- running ---- */
-
-int world_main(const char *name, const TTest *const *tests, size_t count);
-
 #endif

@@ -1,5 +1,6 @@
 #include "tests/unit/suite.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 enum { USUAL_LIMIT_S = 60 }; /* Check's own 4 s are too few where the machine stands still */
 
 /* The linker puts the entries of all files one after the other, and names the ends. */
-extern const struct suite_part *__start_suite[] __attribute__((weak)), *__stop_suite[] __attribute__((weak));
+extern const struct suite_part *__start_suite[], *__stop_suite[];
 
 static int by_place(const void *a, const void *b)
 {
@@ -17,11 +18,16 @@ static int by_place(const void *a, const void *b)
     return order ? order : one->line - other->line;
 }
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Whether the part is said in the file of that name: "test_line" is tests/unit/test_line.c. */
 static bool is_of(const struct suite_part *part, const char *name)
 {
-    const char *slash = strrchr(part->file, '/');
-    const char *base = slash ? slash + 1 : part->file;
+    const char *base = base_of(part->file);
     return strncmp(base, name, strlen(name)) == 0 && strcmp(base + strlen(name), ".c") == 0;
 }
 
@@ -39,8 +45,7 @@ static void part_add(TCase *tests, const struct suite_part *part)
 
 static TCase *file_new(Suite *suite, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    TCase *tests = tcase_create(slash ? slash + 1 : path); /* reports begin with it */
+    TCase *tests = tcase_create(base_of(path)); /* reports begin with it */
     tcase_set_timeout(tests, USUAL_LIMIT_S);
     suite_add_tcase(suite, tests);
     return tests;
@@ -53,9 +58,10 @@ static unsigned collect(Suite *suite, const char *file, const char *test)
     const char *path = "";
     unsigned count = 0;
 
-    qsort(__start_suite, (size_t)(__stop_suite - __start_suite), sizeof *__start_suite, by_place);
-    for (const struct suite_part **at = __start_suite; at < __stop_suite; at++) {
-        const struct suite_part *part = *at;
+    size_t parts = ((uintptr_t)__stop_suite - (uintptr_t)__start_suite) / sizeof(void *);
+    qsort(__start_suite, parts, sizeof(void *), by_place);
+    for (size_t i = 0; i < parts; i++) {
+        const struct suite_part *part = __start_suite[i];
         if ((file && !is_of(part, file)) || (test && part->test.name && strcmp(part->test.name, test) != 0))
             continue;
         if (strcmp(part->file, path) != 0)
@@ -66,6 +72,15 @@ static unsigned collect(Suite *suite, const char *file, const char *test)
     return count;
 }
 
+static int run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int suite_main(int argc, char **argv)
 {
     const char *file = argc > 1 ? argv[1] : NULL;
@@ -73,17 +88,10 @@ int suite_main(int argc, char **argv)
     Suite *suite = suite_create(file ? file : "all");
 
     if (argc <= 3 && collect(suite, file, test) > 0)
-        return suite_run(suite);
-    fprintf(stderr, "%s: there is no test %s%s%s\nusage: %s [FILE [TEST]], as in: test_line done\n", argv[0],
-            test ? test : "", test ? " in " : "", file ? file : "", argv[0]);
+        return run(suite);
+    const char *known = __start_suite[0]->file;
+    fprintf(stderr, "%s: there is no test%s%s in %s.c\nusage: %s [FILE [TEST]], where FILE is %.*s for %s\n",
+            argv[0], test ? " " : "", test ? test : "", file, argv[0], (int)strlen(base_of(known)) - 2,
+            base_of(known), known);
     return EXIT_FAILURE;
-}
-
-int suite_run(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

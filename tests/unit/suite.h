@@ -44,6 +44,5 @@ struct suite_part {
 /* Runs what main()'s arguments name, [FILE [TEST]]: test_line is tests/unit/test_line.c. Without arguments it runs
  * all tests. The program's exit status. */
 int suite_main(int argc, char **argv);
-int suite_run(Suite *suite); /* the program's exit status */
 
 #endif

@@ -63,9 +63,6 @@ void trace_setup(void);
 void trace_teardown(void);
 SETUP(trace_setup, trace_teardown);
 
-/* The test program's main(); NULL ends the list. */
-int trace_run(const char *suite, const TTest *const *tests);
-
 /* ---- what happens ---- */
 
 void start(unsigned masters); /* all masters are connected and up */

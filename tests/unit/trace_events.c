@@ -363,18 +363,6 @@ void trace_teardown(void)
     core = NULL;
 }
 
-int trace_run(const char *suite_name, const TTest *const *tests)
-{
-    Suite *suite = suite_create(suite_name);
-    TCase *tcase = tcase_create(suite_name);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, trace_setup, trace_teardown);
-    for (; *tests != NULL; tests++)
-        tcase_add_test(tcase, *tests);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}
-
 void start_alone(unsigned masters)
 {
     config.masters = masters;

@@ -1,19 +1,22 @@
-# Code that several unit tests share: each program is linked with the files that its tests include.
-UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c)))
-unit       = $(filter $(1:%=$(BUILD)/tests/unit/%),$(UNIT))
-unit_help  = $(1:%=$(BUILD)/tests/unit/%.o)
+# Two programs: traces holds the coordinator's traces, unit all other unit tests, and that of tests/fail.
+TRACES_SRC := $(wildcard tests/unit/test_coordinator_*.c tests/unit/trace_*.c)
+# Without OpenSSL there is nothing to test in these two.
+UNIT_NOT   := $(TRACES_SRC) tests/unit/suite.c tests/unit/main.c $(if $(filter no,$(TLS)),tests/unit/test_wire.c tests/unit/test_handshakes.c)
+UNIT_SRC   := $(filter-out $(UNIT_NOT),$(wildcard tests/unit/*.c)) tests/fail/test_fail.c
+UNIT_OBJ   := $(UNIT_SRC:%.c=$(BUILD)/%.o)
+TRACES_OBJ := $(TRACES_SRC:%.c=$(BUILD)/%.o)
+SUITE      := $(BUILD)/tests/unit/suite.o $(BUILD)/tests/unit/main.o
+UNIT_TESTS := $(addprefix $(TRACES):,$(filter test_coordinator_%,$(call tests_in,unit/test_*))) \
+              $(addprefix $(UNIT):,$(filter $(notdir $(UNIT_SRC:.c=)),$(call tests_in,unit/test_*)))
 
-$(UNIT): $(call unit_help,suite)
-$(call unit,test_client%): $(call unit_help,client_world)
-$(call unit,test_conf%): $(call unit_help,conf_said)
-$(call unit,test_conn%): $(call unit_help,conn_world)
-$(call unit,test_conn_limits test_loop_send): $(call unit_help,mallocs)
-$(call unit,test_line test_line_format test_line_refused test_line_row): $(call unit_help,line_said)
-$(call unit,test_coordinator%): $(call unit_help,trace_text trace_steps trace_events)
-$(call unit,test_node%): $(call unit_help,node_world)
-$(call unit,test_node% test_loop_send test_resp_cut test_resp_daemons test_resp_queue test_resp_server test_resp_several test_resp_shared test_resp_who): $(call unit_help,server)
-$(call unit,test_node_hostile test_node_several): $(call unit_help,fake_master)
-$(call unit,test_resp_cut test_resp_daemons test_resp_queue test_resp_server test_resp_several test_resp_shared test_resp_who): $(call unit_help,real_server)
-$(call unit,test_resp% test_acl): $(call unit_help,resp)
+# These include a file of the daemon, with fakes below it: to the other tests their functions are unknown.
+FAKED      := $(patsubst %,$(BUILD)/tests/unit/%.o,test_loop_clock test_loop_daemons)
 
--include $(UNIT_HELP:.o=.d)
+$(FAKED:.o=.local.o): %.local.o: %.o
+	$(Q)$(OBJCOPY) --wildcard --localize-symbol='*' $< $@
+
+$(UNIT): $(filter-out $(FAKED),$(UNIT_OBJ)) $(SUITE) $(FAKED:.o=.local.o) $(filter-out %/redlock_main.o,$(CMD_OBJ)) \
+    $(BUILD)/libdaemon.a $(BUILD)/pic/libclient.a
+$(TRACES): $(TRACES_OBJ) $(SUITE) $(BUILD)/libdaemon.a
+
+-include $(UNIT_OBJ:.o=.d) $(TRACES_OBJ:.o=.d) $(SUITE:.o=.d)

@@ -1,6 +1,0 @@
-#include "tests/integ/harness.h"
-
-int main(int argc, char **argv)
-{
-    return harness_run(argc, argv);
-}
