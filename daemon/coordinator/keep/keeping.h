@@ -19,7 +19,7 @@ struct keeping {
     void (*extended)(struct coordinator *c, struct lease *lease, const struct round *round);
     /* When look() is to come at the latest; INT64_MAX: no sooner than the deadline or the renewal. */
     int64_t (*looks_ms)(const struct coordinator *c, const struct lease *lease);
-    /* Its time has come, for whichever reason, before its deadline. Returns whether nothing else is to be done. */
+    /* The lease's time has come, for whichever reason, before its deadline. Returns whether nothing else is to be done. */
     bool (*look)(struct coordinator *c, struct lease *lease);
 
     /* EXTEND. Returns the round, which is still to be sent; NULL: the request was answered. */
@@ -34,10 +34,10 @@ struct keeping {
                       bool bound);
     /* Undoes a RESUME whose +LOCKED could not be delivered: the key gets its old token again on all masters. */
     void (*set_back)(struct coordinator *c, struct lease *lease);
-    /* It is lost, and its keys are left to expire: frees it. Returns whether that began a release, of the key that it
-     * relied on. */
+    /* The lease is lost, and its keys are left to expire: frees it. Returns whether that began a release, of the key that
+     * the lease relied on. */
     bool (*run_out)(struct coordinator *c, struct lease *lease);
-    /* It is about to lose its session; it is about to be freed. */
+    /* The lease is about to lose its session; the lease is about to be freed. */
     void (*unbinds)(struct coordinator *c, const struct lease *lease);
     void (*parts)(struct coordinator *c, struct lease *lease);
 };

@@ -66,7 +66,7 @@ static bool common_is_renewed(const struct coordinator *c, const struct lease *c
     return shared_of(c, common)->bound > 0;
 }
 
-/* Its TTL is the longest of its readers', and EXTENDs are not answered in order. */
+/* A common lease's TTL is the longest of its readers', and EXTENDs are not answered in order. */
 static void common_extended(struct coordinator *c, struct lease *common, const struct round *round)
 {
     shared_of(c, common)->shown_ms = round->t0_ms;
