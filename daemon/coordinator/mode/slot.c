@@ -79,11 +79,12 @@ static void slot_stands(struct resource *resource, int by)
     resource->queue->slots->awaited += (uint32_t)by;
 }
 
-/* A head that is asking for another slot already goes on with that. */
+/* A head that is asking for another slot already, or is about to, goes on with that. */
 static bool slot_follows(const struct coordinator *c, const struct resource *resource)
 {
+    const struct queue *queue = resource->queue;
     (void)c;
-    return resource->queue->round == NULL && !resource->queue->sweeping;
+    return queue->round == NULL && queue->look.place == 0 && !queue->sweeping;
 }
 
 /* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
