@@ -465,7 +465,7 @@ static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
         aim_wakes(plan, swarm);
         plan->param[P_DAEMONS] = 4;
         plan->param[P_NAMES] = 1;
-        swarm->clients = 3;
+        swarm->clients = 5;
         swarm->shared_pct = 90;
         swarm->think_ms = 5;
         swarm->keep_ms = 60;

@@ -36,7 +36,7 @@ static void read_plan(const char *path)
 }
 
 SETUP(setup, teardown);
-TIME_LIMIT_S(300);
+TIME_LIMIT_S(120);
 
 T(old_bugs_stay_fixed)
 {

@@ -31,9 +31,9 @@ void lease_settle(struct coordinator *c, struct lease *lease);
 
 /* Answers the head of the queue with +LOCKED: it has the lease. */
 void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease);
-/* For what keeps leases (keeping.h). A lease with a holder of depth 1, and no more. The lease of a round that was granted,
- * which needs a holder yet, unless the daemon itself has it. It gets its session, if any, and its deadline. It ends, and
- * nothing is begun. */
+/* These four are for what keeps leases (keeping.h). lease_new() makes a lease without a token. lease_begin() makes that of
+ * a round that was granted; the caller gives it a holder, unless the daemon itself has it. lease_bind() gives the lease its
+ * session (NULL: none) and its deadline. lease_free() ends it, and begins nothing. */
 struct lease *lease_new(struct coordinator *c, struct resource *resource);
 struct lease *lease_begin(struct coordinator *c, struct resource *resource, const struct round *round,
                           uint64_t fence);

@@ -35,10 +35,9 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
 {
     uint32_t hash = resource_hash(c, name);
     struct resource *resource = find(c, name, hash);
-    if (resource == NULL)
-        resource = pool_take(&c->resources);
-    else
+    if (resource != NULL)
         return resource;
+    resource = pool_take(&c->resources);
     if (resource == NULL)
         return NULL;
     resource->queue = &c->nobody;
