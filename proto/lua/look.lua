@@ -8,6 +8,9 @@
 --         has as the first daemon said it; 1: all who have one heard (else 0, or -1: PUBLISH is not allowed); the shortest
 --         and the longest TTL of a slot, in ms (-1: not known)
 --
+-- Where another number is said, nobody is told: by that number a slot may be free, and a daemon that is told of a key
+-- that it has no record of would wake this daemon at once (PASS), again and again.
+--
 -- The number lives on as long as daemons look that have the same. Another number, which was said while the master's clock
 -- was ahead, lives no longer than that either.
 --
@@ -16,8 +19,12 @@
 -- > look redlock:job redlock:,slots:job , 6 0 0 0 9000 -> 6 1 -1 -1 !
 -- > SET redlock:,slots:old 4 PX 9000000
 -- > SET redlock:old,5 d1d1d1d1
--- > look redlock:old redlock:,slots:old , 6 0 0 0 9000 -> 4 1 -1 -1 *
+-- > look redlock:old redlock:,slots:old , 6 0 0 0 9000 -> 4 0 -1 -1 *
 -- > PTTL redlock:,slots:old                              -> [0-9][0-9][0-9][0-9]
+-- > SET redlock:,slots:two 3
+-- > SET redlock:two,0 d1d1d1d1
+-- > SET redlock:two,1 d1d1d1d1
+-- > look redlock:two redlock:,slots:two redlock:,queue:two , 2 d2d2d2d2 redlock:,wake: two 9000 0 -> 3 0 -1 -1 *
 local pcall, prefix, number, queue, slots = redis.pcall, KEYS[1] .. ',', KEYS[2], KEYS[3], tonumber(ARGV[1])
 local said = pcall('SET', number, slots, 'NX', 'PX', ARGV[5])
 if type(said) == 'table' and said.err then return said end
@@ -43,7 +50,8 @@ for i = 0, slots - 1 do
         byte = 0
     end
 end
-local heard = 1
+local agreed = tonumber(said) == slots
+local heard = agreed and 1 or 0
 if queue and taken == slots then
     for i = 0, slots - 1 do
         local ttl = pcall('PTTL', prefix .. i)
@@ -51,7 +59,7 @@ if queue and taken == slots then
         if ttl >= 0 and (shortest < 0 or ttl < shortest) then shortest = ttl end
     end
     for id in pairs(ids) do
-        if id ~= ARGV[2] then
+        if agreed and id ~= ARGV[2] then
             local ears = pcall('PUBLISH', ARGV[3] .. id, 't ' .. ARGV[4])
             if type(ears) == 'table' then
                 heard = -1

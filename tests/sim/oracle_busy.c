@@ -77,13 +77,14 @@ static bool is_recorded(const struct sim_world *w, const struct sim_daemon *d, u
     return false;
 }
 
-/* A daemon that does not listen learns from its next renewal, after a third of the TTL, that its lock was given back
- * elsewhere. Until then it answers from memory. */
+/* A daemon that does not listen learns from its next renewal that its lock was given back elsewhere: a third of the TTL
+ * after the last one, and up to a tenth of that later (renewal_plan()). Until then it answers from memory. */
 bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
     struct cursor cursor = {0};
     struct lock_row row;
-    int64_t renewed_us = (w->plan->param[P_MAX_TTL] / 3 + 2 * w->plan->param[P_NODE_TIMEOUT]) * 1000;
+    int64_t third_ms = w->plan->param[P_MAX_TTL] / 3;
+    int64_t renewed_us = (third_ms + third_ms / 10 + 2 * w->plan->param[P_NODE_TIMEOUT]) * 1000;
     while (daemon_is_deaf(w, d) &&
            coordinator_lock_row(d->core, clock_ms(&d->clock, w->now_us), &cursor, &row)) {
         if (row.session == 0 || (names_of(name_index(&row.name)) >> name & 1) == 0)

@@ -83,14 +83,11 @@ static bool group_there(const struct store *s, int64_t now_ms)
     return s->group.kind != STORE_GROUP_NONE && now_ms <= s->group.expires_ms;
 }
 
-/* A key whose time is over is deleted when it is read: it does not come back when the clock is set back. */
 static void store_group(struct store *s, int64_t now_ms, const struct store_command *command,
                         struct vote *vote)
 {
-    if (!group_there(s, now_ms)) {
-        s->group.kind = STORE_GROUP_NONE;
+    if (!group_there(s, now_ms))
         return;
-    }
     if (command->verb == COMMAND_PROBE)
         s->group.expires_ms = now_ms + (int64_t)command->number;
     vote->kind = VOTE_UNREADABLE;
@@ -328,6 +325,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
 {
     const struct publisher to = {publish, arg};
     *vote = (struct vote){.kind = VOTE_NO};
+    store_expire(s, now_ms, command->name);
     if (command->name & SIM_LIST) {
         store_run_list(s, now_ms, command, &to, vote);
         return;
@@ -345,7 +343,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         vote->number = store_score(s, command->bucket);
         return;
     case COMMAND_LETTER: queue_say(&to, command->self, 'g', command); return;
-    case COMMAND_DEQUEUE: queue_dequeue(s, now_ms, command, vote); return;
+    case COMMAND_DEQUEUE: queue_dequeue(s, command, vote); return;
     case COMMAND_ENQUEUE: queue_enqueue(s, now_ms, command, &to, vote); return;
     case COMMAND_LOOK: queue_look(s, now_ms, command, &to, vote); return;
     case COMMAND_PASS: queue_pass(s, now_ms, command, &to, vote); return;

@@ -111,6 +111,9 @@ static inline bool store_there(const struct store_key *key, int64_t now_ms)
 {
     return key->there && now_ms <= key->expires_ms;
 }
+/* A server deletes a key whose time is over when a command comes to it, so it does not come back when the clock is set
+ * back: of these names, and the group's. */
+void store_expire(struct store *s, int64_t now_ms, unsigned names);
 /* Until when the key keeps its name for this token; 0: not at all. */
 int64_t store_keeps_ms(const struct store_key *key, int64_t now_ms, uint32_t tok);
 /* The token of the key: of several readers', the given one if it is there. 0: no key. */

@@ -53,6 +53,30 @@ struct store_key *store_place(struct store *s, int64_t now_ms, unsigned name, un
     return &s->slot[at].key;
 }
 
+static void key_expire(struct store_key *key, int64_t now_ms)
+{
+    key->there = store_there(key, now_ms);
+}
+
+void store_expire(struct store *s, int64_t now_ms, unsigned names)
+{
+    FOR_NAMES(n, names)
+    {
+        key_expire(&s->key[n], now_ms);
+        if (now_ms > s->queue[n].expires_ms)
+            s->queue[n].count = 0;
+        if (now_ms > s->mark[n].expires_ms)
+            s->mark[n].id = 0;
+        if (now_ms > s->slots[n].expires_ms)
+            s->slots[n].n = 0;
+    }
+    for (unsigned i = 0; i < s->slot_keys; i++)
+        if (names_of(names) >> s->slot[i].name & 1)
+            key_expire(&s->slot[i].key, now_ms);
+    if (now_ms > s->group.expires_ms)
+        s->group.kind = STORE_GROUP_NONE;
+}
+
 void store_clear(struct store *s)
 {
     size_t rest = offsetof(struct store, queue);

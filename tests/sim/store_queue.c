@@ -5,12 +5,6 @@
 #include "tests/sim/mutant.h"
 #include "tests/sim/store_readers.h"
 
-static void queue_refresh(struct store_queue *queue, int64_t now_ms)
-{
-    if (now_ms > queue->expires_ms)
-        queue->count = 0;
-}
-
 static void queue_out(struct store_queue *queue, unsigned at)
 {
     queue->count--;
@@ -72,7 +66,6 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
                        const struct publisher *to, struct vote *vote)
 {
     struct store_queue *queue = &s->queue[command->name];
-    queue_refresh(queue, now_ms);
     vote->kind = VOTE_YES;
     for (;;) {
         unsigned first = queue->count > 0 && queue->id[0] == command->self;
@@ -97,7 +90,6 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
 static void queue_stands(struct store *s, int64_t now_ms, const struct store_command *command)
 {
     struct store_queue *queue = &s->queue[command->name];
-    queue_refresh(queue, now_ms);
     if (!queue_has(queue, command->self))
         queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
     queue->expires_ms = now_ms + (int64_t)command->number;
@@ -171,7 +163,7 @@ static void look_agrees(struct store *s, int64_t now_ms, const struct store_comm
         s->slots[command->name].expires_ms = ends_ms;
 }
 
-/* The daemons of all slots hear that somebody waits, each once. */
+/* The daemons of all slots hear that somebody waits, each once; nobody does where another number is said. */
 static void look_tells(struct store *s, const struct store_command *command, const struct publisher *to,
                        struct slots_seen *seen)
 {
@@ -195,7 +187,7 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
     memset(vote->seen.taken, 0, (command->slots + 7u) / 8);
     look_agrees(s, now_ms, command);
     vote->seen.slots = s->slots[command->name].n;
-    vote->seen.heard = true;
+    vote->seen.heard = vote->seen.slots == command->slots;
     if (command->self != 0)
         queue_stands(s, now_ms, command);
     for (unsigned i = 0; i < s->slot_keys; i++) {
@@ -212,7 +204,8 @@ void queue_look(struct store *s, int64_t now_ms, const struct store_command *com
         return;
     vote->number = (uint64_t)(ends_ms - now_ms);
     vote->seen.longest_ms = (uint64_t)(last_ms - now_ms);
-    look_tells(s, command, to, &vote->seen);
+    if (vote->seen.heard)
+        look_tells(s, command, to, &vote->seen);
 }
 
 /* Whether there is no key: of a name with slots, not of each slot. */
@@ -247,10 +240,9 @@ void queue_released(struct store *s, int64_t now_ms, const struct store_command 
     queue->expires_ms = now_ms + (int64_t)command->number;
 }
 
-void queue_dequeue(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
+void queue_dequeue(struct store *s, const struct store_command *command, struct vote *vote)
 {
     struct store_queue *queue = &s->queue[command->name];
-    queue_refresh(queue, now_ms);
     vote->kind = queue_leave(queue, command->self) ? VOTE_YES : VOTE_NO;
 }
 

@@ -12,7 +12,7 @@ struct publisher {
 
 void queue_enqueue(struct store *s, int64_t now_ms, const struct store_command *command,
                    const struct publisher *to, struct vote *vote);
-void queue_dequeue(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
+void queue_dequeue(struct store *s, const struct store_command *command, struct vote *vote);
 void queue_look(struct store *s, int64_t now_ms, const struct store_command *command,
                 const struct publisher *to, struct vote *vote);
 void queue_pass(struct store *s, int64_t now_ms, const struct store_command *command,
