@@ -9,11 +9,6 @@
 #include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/wait/resource.h"
 
-bool downgrade_is_meant(const struct lease *lease, const struct token *token)
-{
-    return !lease->mode->shares || lease_was_known_by(lease, token);
-}
-
 /* The client that shows the lease's token has read it, so there is no grant any more that may prove to be
  * undelivered. */
 static void downgrade_begin(struct coordinator *c, struct lease *lease)
@@ -77,7 +72,8 @@ static bool downgrade_must_wait(struct coordinator *c, const struct coordinator_
     return true;
 }
 
-void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
+static void downgrade_request(struct coordinator *c, const struct coordinator_event *event,
+                              struct lease *lease)
 {
     bool first = !lease->mode->shares;
     if (slots_base(lease->resource) != lease->resource) {
@@ -102,6 +98,18 @@ void downgrade_request(struct coordinator *c, const struct coordinator_event *ev
         downgrade_again(c, lease);
     if (first)
         downgrade_lets_in(c, lease->resource);
+}
+
+bool downgrade_answers(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
+{
+    bool shared = event->what.shared;
+    if (!shared && lease->mode->shares)
+        downgrade_reply(c, event, REPLY_MODE)->text = TEXT_IS_SHARED;
+    else if (shared && (!lease->mode->shares || lease_was_known_by(lease, &event->what.token)))
+        downgrade_request(c, event, lease);
+    else
+        return false;
+    return true;
 }
 
 void downgrade_confirmed(struct coordinator *c, struct lease *lease, masters_t bit)

@@ -14,9 +14,9 @@
 
 #include "daemon/coordinator/data/state.h"
 
-/* Whether LOCK mode=shared with this token of the lease asks for its downgrade. */
-bool downgrade_is_meant(const struct lease *lease, const struct token *token);
-void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease);
+/* LOCK with the token of this lease: answers it if another mode is asked for, or the token is that of the writer that
+ * was; returns whether it did. */
+bool downgrade_answers(struct coordinator *c, const struct coordinator_event *event, struct lease *lease);
 /* Fills in +LOCKED of a downgraded lease. */
 void downgrade_answer(const struct coordinator *c, struct lease *lease, struct reply *reply);
 

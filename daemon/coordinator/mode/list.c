@@ -3,6 +3,7 @@
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -25,6 +26,10 @@ const struct mode mode_list = {
     .stays = names_keep,
     .stands = writer_stands,
     .follows = writer_follows,
+    .asks_on = writer_asks_on,
+    .along_ms = writer_along_ms,
+    .yields = writer_yields,
+    .lease_of = resource_lease_of,
     .freed = writer_freed,
     .contended = wake_contended,
     .is_contended = wake_is_contended,

@@ -59,6 +59,14 @@ struct mode {
     bool (*in_way)(const struct resource *resource);
     /* Whether the head must not ask before a release here was answered. */
     bool (*awaits)(const struct resource *resource);
+    /* A lease was granted here. Whether the head goes on with what it does all the same; else when the next head asks;
+     * INT64_MAX: it waits for that lease. */
+    bool (*asks_on)(const struct queue *queue);
+    int64_t (*along_ms)(const struct coordinator *c, const struct resource *resource);
+    /* The lock is free, but the head is to ask at at_ms only, since other daemons want the name: returns when it asks. */
+    int64_t (*yields)(const struct coordinator *c, struct resource *resource, int64_t at_ms);
+    /* The lease of the name that the session took last; NULL: it has none. */
+    struct lease *(*lease_of)(const struct coordinator *c, const struct resource *resource, uint64_t session);
     /* Whether the resource must stay though nobody holds it or waits for it, and no release stands before it. */
     bool (*stays)(const struct resource *resource);
     /* A release begins to stand before the next head (1), or does no more (-1). */
@@ -70,6 +78,8 @@ struct mode {
     /* Other daemons want the name; and whether they do: then a release must look into the queue on the masters. */
     void (*contended)(const struct coordinator *c, struct resource *resource);
     bool (*is_contended)(const struct coordinator *c, const struct resource *resource);
+    /* A wake came though nobody waits here: the next daemon is woken. */
+    void (*woken_in_vain)(struct coordinator *c, const struct name *name, masters_t masters);
     /* The last head has left; or the head got the name. */
     void (*left)(struct coordinator *c, struct resource *resource);
     void (*got)(const struct coordinator *c, struct resource *resource);

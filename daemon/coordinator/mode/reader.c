@@ -50,6 +50,12 @@ static struct lease *reader_grant(struct coordinator *c, struct resource *resour
                                        : lease_grant(c, resource, round, fence, until_ms);
 }
 
+/* The next reader asks beside the readers that have the name. */
+static int64_t reader_along_ms(const struct coordinator *c, const struct resource *resource)
+{
+    return resource->lease != NULL && resource->lease->mode->shares ? c->now_ms : INT64_MAX;
+}
+
 static bool reader_beside(const struct lease *other)
 {
     return other->mode->shares;
@@ -70,6 +76,7 @@ const struct mode mode_reader = {
     .granted = reader_granted,
     .refused = resource_refused,
     .in_way = reader_in_way,
+    .along_ms = reader_along_ms,
     .enter = shared_add,
     .leave = shared_remove,
     .count = shared_count,

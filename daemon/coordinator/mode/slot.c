@@ -1,8 +1,10 @@
 /* A numbered slot of a name (slots.h). Its resource and that of the name share the queue, and answer alike. */
 #include "proto/slot.h"
+#include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
+#include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/wake.h"
@@ -87,6 +89,40 @@ static bool slot_follows(const struct coordinator *c, const struct resource *res
     return queue->round == NULL && queue->look.place == 0 && !queue->sweeping;
 }
 
+/* The head asks for another slot, or was just refused. */
+static bool slot_asks_on(const struct queue *queue)
+{
+    return queue->round != NULL || queue->sweeping;
+}
+
+/* Other slots may be free. */
+static int64_t slot_along_ms(const struct coordinator *c, const struct resource *base)
+{
+    if (slots_are_held(base->queue->slots))
+        return INT64_MAX;
+    return base->retry_ms > c->now_ms ? base->retry_ms : c->now_ms;
+}
+
+/* A head that pauses already asks no later for that. */
+static int64_t slot_yields(const struct coordinator *c, struct resource *base, int64_t at_ms)
+{
+    slots_wanted(c, base);
+    return base->retry_ms > c->now_ms ? earlier_ms(base->retry_ms, at_ms) : at_ms;
+}
+
+/* The name is asked: of several slots it is the latest that the session got. */
+static struct lease *slot_lease_of(const struct coordinator *c, const struct resource *resource, uint64_t key)
+{
+    const struct slots *slots = resource->queue->slots;
+    if (slots->base != resource)
+        return resource_lease_of(c, resource, key);
+    const struct session *session = session_find(c, key);
+    struct hold *hold = session != NULL ? session->holds : NULL;
+    while (hold != NULL && lease_of_hold(hold)->resource->queue->slots != slots)
+        hold = hold->session_next;
+    return hold != NULL ? lease_of_hold(hold) : NULL;
+}
+
 /* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
 static void slot_left(struct coordinator *c, struct resource *resource)
 {
@@ -126,9 +162,14 @@ const struct mode mode_slot = {
     .stays = slot_stays,
     .stands = slot_stands,
     .follows = slot_follows,
+    .asks_on = slot_asks_on,
+    .along_ms = slot_along_ms,
+    .yields = slot_yields,
+    .lease_of = slot_lease_of,
     .freed = slots_freed,
     .contended = slots_wanted,
     .is_contended = slots_are_wanted,
+    .woken_in_vain = wake_pass, /* another slot is free then */
     .left = slot_left,
     .got = slot_got,
     .enter = writer_enter,

@@ -53,6 +53,12 @@ static inline struct resource *slots_base(struct resource *resource)
     return resource->queue->slots != NULL ? resource->queue->slots->base : resource;
 }
 
+/* Whether a slot of the name is used here. */
+static inline bool slots_are_here(const struct resource *resource)
+{
+    return resource->queue->slots != NULL && resource->queue->slots->here != 0;
+}
+
 /* Whether sessions here hold all slots of the name. */
 static inline bool slots_are_held(const struct slots *slots)
 {

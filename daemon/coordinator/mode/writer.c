@@ -4,6 +4,8 @@
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/shared.h"
+#include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -65,6 +67,24 @@ bool writer_follows(const struct coordinator *c, const struct resource *resource
     return names_use(resource) == NAMES_FREE;
 }
 
+bool writer_asks_on(const struct queue *queue)
+{
+    (void)queue;
+    return false;
+}
+
+int64_t writer_along_ms(const struct coordinator *c, const struct resource *resource)
+{
+    (void)c, (void)resource;
+    return INT64_MAX;
+}
+
+int64_t writer_yields(const struct coordinator *c, struct resource *resource, int64_t at_ms)
+{
+    (void)c, (void)resource;
+    return at_ms;
+}
+
 void writer_freed(struct resource *resource)
 {
     (void)resource;
@@ -114,9 +134,14 @@ const struct mode mode_writer = {
     .stays = names_keep,
     .stands = writer_stands,
     .follows = writer_follows,
+    .asks_on = writer_asks_on,
+    .along_ms = writer_along_ms,
+    .yields = writer_yields,
+    .lease_of = resource_lease_of,
     .freed = writer_freed,
     .contended = wake_contended,
     .is_contended = wake_is_contended,
+    .woken_in_vain = mark_along, /* a mark of this daemon may have brought the wake */
     .left = wake_leave,
     .got = wake_granted,
     .enter = writer_enter,

@@ -11,10 +11,9 @@
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/downgrade.h"
-#include "daemon/coordinator/mode/join.h"
+#include "daemon/coordinator/mode/fit.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
-#include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "proto/slot.h"
@@ -68,14 +67,8 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
-    if (!event->what.shared && lease->mode->shares) {
-        reply_to(c, event, REPLY_MODE)->text = TEXT_IS_SHARED;
+    if (downgrade_answers(c, event, lease))
         return;
-    }
-    if (event->what.shared && downgrade_is_meant(lease, &event->what.token)) {
-        downgrade_request(c, event, lease);
-        return;
-    }
     if (lease->hold.depth == UINT32_MAX) {
         reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_DEPTH;
         return;
@@ -135,20 +128,6 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
     return peer_limit_reached(c, session, peer, verb);
 }
 
-/* A token of a slot cannot be resumed where the name is used without slots, nor another one where the name, or one of a
- * list's names, is used with slots. */
-static bool resume_differs(struct coordinator *c, const struct coordinator_event *event)
-{
-    struct name name;
-    bool of_slot = slot_base(&name, &event->what.name) >= 0;
-    const struct resource *base = resource_find(c, &name);
-    const struct slots *slots = names_slots(c, &name);
-    if (of_slot == (slots != NULL) || (base == NULL && slots == NULL))
-        return false;
-    slots_differ(reply_to(c, event, REPLY_MODE), slots);
-    return true;
-}
-
 /* LOCK without a token, and RESUME: the session asks for a lock that it does not have yet. */
 static void request_take(struct coordinator *c, const struct coordinator_event *event)
 {
@@ -156,7 +135,7 @@ static void request_take(struct coordinator *c, const struct coordinator_event *
         reply_to(c, event, REPLY_DRAINING);
         return;
     }
-    if (bad_times(c, event) || (event->what.verb == VERB_RESUME && resume_differs(c, event)))
+    if (bad_times(c, event) || !fit_resume(c, event))
         return;
     struct session *session = session_find_or_make(c, event->session);
     /* A new session has no peer yet. Without waits, nothing is counted by the session's peer. */
@@ -193,19 +172,6 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
         hand_give_back(c, lease, event->session, event->request, true);
 }
 
-/* The resource of the slot whose token is shown. It is made where requests wait for a slot, so that they hear of the
- * release; NULL: none is there, or it is a token of no slot. */
-static struct resource *resource_of_slot(struct coordinator *c, const struct request *what)
-{
-    struct resource *resource = resource_find(c, &what->name);
-    struct name name;
-    if (slot_base(&name, &what->name) < 0 || resource != NULL)
-        return resource != NULL && slots_base(resource) != resource ? resource : NULL;
-    const struct resource *base = resource_find(c, &name);
-    bool waits = base != NULL && base->queue->slots != NULL && base->queue->head != NULL;
-    return waits ? resource_find_or_make(c, &what->name) : NULL;
-}
-
 /* A client that shows the token may release the lock, whatever its depth. A session that holds it is told
  * !LOST. */
 static void unlock_by_token(struct coordinator *c, const struct coordinator_event *event)
@@ -223,13 +189,10 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .token = &what->token,
         .ttl_ms = c->config.max_ttl_ms,
         .may = masters_all(c->config.masters), /* which masters were sent the key is not known here */
-        .resource = what->name.more != 0 ? resource_find_or_make(c, &what->name) /* to wake those who wait */
-                                         : resource_find(c, &what->name),
+        .resource = fit_unlock(c, what),
         .wakes = true, /* which daemons wait for the lock is not known here */
         .session = event->session,
         .request = event->request};
-    if (order.resource == NULL || order.resource->queue->slots != NULL)
-        order.resource = resource_of_slot(c, what);
     if (order.resource != NULL)
         resume_given_back(order.resource, &what->token);
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_bound(order.resource->lease))
@@ -243,8 +206,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     }
 }
 
-/* The lease that the request is about: by its token, or of its session. Of several slots it is the latest that the
- * session got. */
+/* The lease that the request is about: by its token, or of its session. */
 static struct lease *lease_of(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct resource *resource = resource_find(c, &event->what.name);
@@ -252,13 +214,7 @@ static struct lease *lease_of(struct coordinator *c, const struct coordinator_ev
         return NULL;
     if (event->what.has_token)
         return resource_lease(c, resource, &event->what.token);
-    if (resource->queue->slots == NULL || resource->queue->slots->base != resource)
-        return resource_lease_of(c, resource, event->session);
-    const struct session *session = session_find(c, event->session);
-    struct hold *hold = session != NULL ? session->holds : NULL;
-    while (hold != NULL && lease_of_hold(hold)->resource->queue->slots != resource->queue->slots)
-        hold = hold->session_next;
-    return hold != NULL ? lease_of_hold(hold) : NULL;
+    return resource->mode->lease_of(c, resource, event->session);
 }
 
 /* The holder gives the lock back because it was lost to it. The notice is for logs and figures, since the holder knows. */
@@ -365,17 +321,6 @@ static bool is_crowded(struct coordinator *c, const struct coordinator_event *ev
     return true;
 }
 
-/* No list and no slot is shared, and no list has slots. Returns whether the request was refused. */
-static bool bad_mode(struct coordinator *c, const struct coordinator_event *event)
-{
-    const struct request *what = &event->what;
-    bool list = what->name.more != 0, slots = what->slots != 0;
-    if (what->verb != VERB_LOCK || (int)list + slots + what->shared < 2)
-        return false;
-    reply_to(c, event, REPLY_BADARG)->text = what->shared ? TEXT_SLOT_ALONE : TEXT_LIST_ALONE;
-    return true;
-}
-
 static void request_do(struct coordinator *c, const struct coordinator_event *event)
 {
     switch (event->what.verb) {
@@ -405,7 +350,7 @@ static void request_of_slot(struct coordinator *c, const struct coordinator_even
 void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     int slot = event->what.has_token ? token_slot(&event->what.token) : -1;
-    if (bad_mode(c, event) || is_crowded(c, event))
+    if (!fit_request(c, event) || is_crowded(c, event))
         return;
     if (slot >= 0 && event->what.name.len != 0 && event->what.name.more == 0)
         request_of_slot(c, event, (unsigned)slot);

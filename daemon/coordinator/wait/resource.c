@@ -7,6 +7,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/mode/fit.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/slots.h"
@@ -258,11 +259,8 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
         resource->queue->verdict = (struct verdict){.code = REPLY_BUSY};
     int64_t at_ms = turn_yield(c, resource, waited_ms);
     struct resource *base = resource_rest(c, resource);
-    bool pauses = base->queue->slots != NULL && base->retry_ms > c->now_ms;
-    if (base->queue->slots != NULL)
-        base->mode->contended(c, base);
     base->sought = true;
-    sweep_or(c, base, pauses ? earlier_ms(base->retry_ms, at_ms) : at_ms);
+    sweep_or(c, base, base->mode->yields(c, base, at_ms));
 }
 
 void resource_head_leaves(struct coordinator *c, struct resource *resource)
@@ -280,31 +278,13 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
     return reply;
 }
 
-/* A reader was granted the name, and the next waiter is a reader, too. */
-static bool resource_comes_along(const struct resource *resource)
-{
-    const struct wait *head = resource->queue->head;
-    return head != NULL && head->mode->shares && resource->lease != NULL && resource->lease->mode->shares;
-}
-
-/* A slot was granted, and others may be free: the next head asks at once. */
-static void resource_goes_on(struct coordinator *c, struct resource *base)
-{
-    if (base->queue->head == NULL)
-        return;
-    base->queue->attempt.asked = 0;
-    if (base->retry_ms < c->now_ms)
-        base->retry_ms = c->now_ms;
-    heap_set(&c->deadlines, &base->queue->item, base->retry_ms);
-}
-
 void resource_granted(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
     struct wait *head = queue->head;
     turn_granted(c, resource);
-    if (queue->slots != NULL && (queue->round != NULL || queue->sweeping))
-        return; /* the head asks for another slot, or was just refused */
+    if (resource->mode->asks_on(queue))
+        return;
     if (head != NULL) {
         queue->verdict = (struct verdict){.code = REPLY_BUSY};
         queue->attempt.release_seen = false;
@@ -315,17 +295,17 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         refuse_waiting(c, head);
         queue_remove(c, head);
     }
-    if (resource_comes_along(resource)) {
-        queue->attempt.asked = 0; /* the readers behind ask for themselves */
-        resource->retry_ms = 0;
-        heap_set(&c->deadlines, &queue->item, c->now_ms);
-        return;
-    }
+    queue = resource->queue;
     resource = slots_base(resource);
-    if (resource->queue->slots != NULL && !slots_are_held(resource->queue->slots))
-        resource_goes_on(c, resource);
-    else
+    const struct mode *mode = queue->head != NULL ? queue->head->mode : resource->mode;
+    int64_t along_ms = mode->along_ms(c, resource);
+    if (along_ms == INT64_MAX) {
         sweep_or(c, resource, next_retry_ms(c, resource));
+    } else if (queue->head != NULL) {
+        queue->attempt.asked = 0; /* the heads behind ask for themselves */
+        resource->retry_ms = along_ms;
+        heap_set(&c->deadlines, &queue->item, along_ms);
+    }
 }
 
 static void sweep(struct coordinator *c, struct resource *resource)
@@ -431,46 +411,11 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     return true;
 }
 
-/* None of the names of a list may have slots here. Returns whether the request was refused. */
-static bool refuse_list(struct coordinator *c, const struct session *session, uint64_t request,
-                        const struct request *what)
-{
-    const struct slots *slots = names_slots(c, &what->name);
-    if (slots != NULL)
-        slots_differ(action_reply(c, session->key, request, REPLY_MODE, &what->name), slots);
-    return slots != NULL;
-}
-
-/* A name has slots or none, and always the same number of them. Returns whether the request was refused. */
-static bool refuse_mode(struct coordinator *c, const struct session *session, uint64_t request,
-                        const struct request *what, struct resource *resource)
-{
-    struct slots *slots = resource->queue->slots;
-    if (slots != NULL && what->slots != 0 && slots_fit(slots, what->slots))
-        return false;
-    if (slots != NULL || resource_is_used(resource)) {
-        slots_differ(action_reply(c, session->key, request, REPLY_MODE, &what->name), slots);
-        return true;
-    }
-    if (slots_make(c, resource))
-        return !slots_fit(resource->queue->slots, what->slots);
-    refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
-    queue_due(c, resource);
-    return true;
-}
-
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what)
 {
-    if (what->name.more != 0 && refuse_list(c, session, request, what))
-        return;
-    struct resource *resource = resource_find_or_make(c, &what->name);
-    if (resource == NULL) {
-        refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
-        return;
-    }
-    if ((what->slots != 0 || resource->queue->slots != NULL) &&
-        refuse_mode(c, session, request, what, resource))
+    struct resource *resource = fit_lock(c, session, request, what);
+    if (resource == NULL)
         return;
     struct wait *wait = wait_new(c, resource, what, request);
     if (wait == NULL) {

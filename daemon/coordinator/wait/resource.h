@@ -15,6 +15,7 @@ struct resource *resource_find(const struct coordinator *c, const struct name *n
  * or frees it with queue_due(). */
 struct resource *resource_find_or_make(struct coordinator *c, const struct name *name);
 
+/* Whether anything needs the resource. */
 bool resource_is_used(const struct resource *resource);
 /* Frees a resource that nothing uses, and with a list its links. */
 void resource_free(struct coordinator *c, struct resource *resource);

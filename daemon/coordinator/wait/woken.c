@@ -2,14 +2,13 @@
 
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
-#include "daemon/coordinator/name/mark.h"
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/wait/resource.h"
 
+/* Whether this daemon has the name, or one of its slots, or a RESUME may bring it. */
 static bool is_used(const struct resource *resource)
 {
-    const struct slots *slots = resource->queue->slots;
-    return resource->lease != NULL || resource->resumes != NULL || (slots != NULL && slots->here != 0);
+    return resource->lease != NULL || resource->resumes != NULL || slots_are_here(resource);
 }
 
 /* Also where this daemon holds the name: it was taken off the queue by somebody who had it before, so others
@@ -19,15 +18,13 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
 {
     struct resource *resource = resource_find(c, name);
     bool waits = resource != NULL && resource->queue->head != NULL;
-    bool has_slots = resource != NULL && resource->queue->slots != NULL;
+    const struct mode *mode = resource != NULL ? resource->mode : c->modes[MODE_WRITER];
     if (waits || (resource != NULL && is_used(resource)))
-        resource->mode->contended(c, resource);
-    if (!waits && has_slots)
-        wake_pass(c, name, masters_bit(master));
-    else if (!waits)
-        mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
-    if (!waits)
+        mode->contended(c, resource);
+    if (!waits) {
+        mode->woken_in_vain(c, name, masters_bit(master));
         return;
+    }
     int64_t at_ms = wake_woken(c, resource->queue, master, late);
     if (resource->queue->round != NULL || resource->queue->sweeping)
         return; /* looked at when it ends */
