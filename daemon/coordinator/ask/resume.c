@@ -72,7 +72,7 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
 static void resume_settle(struct coordinator *c, struct resource *resource, struct resume *resume)
 {
     struct lease *lease = resource->lease;
-    if (lease == NULL || lease->secret == NULL || lease->mode->shares ||
+    if (lease == NULL || lease->secret == NULL || lease->secret->down ||
         memcmp(lease->hold.token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
         return;
     lease_settle(c, lease);

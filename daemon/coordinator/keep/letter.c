@@ -83,6 +83,7 @@ static struct lease *letter_list(const struct resource *resource)
     return link != NULL ? link->list->resource->lease : NULL;
 }
 
+/* Goes on with the leases of the name: readers may have many. */
 static void letter_walk(struct coordinator *c, struct letter *letter, struct crowd *crowd)
 {
     unsigned asks = 0;
@@ -127,10 +128,8 @@ static void letter_begin(struct coordinator *c, struct letter *letter, struct re
     letter->again = letter_is_early(resource);
     if (list != NULL)
         letter->again |= !letter_ask(c, list);
-    if (lease != NULL && !lease->mode->shares)
-        letter->again |= !letter_ask(c, lease);
-    letter->walking = lease != NULL && lease->mode->shares;
-    crowd_of(c, resource)->lettered = letter->walking ? lease : NULL;
+    crowd_of(c, resource)->lettered = lease;
+    letter_walk(c, letter, crowd_of(c, resource));
 }
 
 /* A lease that could not be asked is to be asked soon. */
@@ -178,7 +177,7 @@ static void letter_doubt(struct coordinator *c, struct letter *letter, const str
 {
     struct lease *lease = resource->lease;
     letter->doubted_ms = c->now_ms;
-    if (lease != NULL && !lease->mode->shares && lease->secret != NULL && !lease->secret->settling)
+    if (lease != NULL && lease->secret != NULL && !lease->secret->settling)
         lease_settle(c, lease);
 }
 

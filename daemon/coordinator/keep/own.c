@@ -29,12 +29,12 @@ static void own_set_back(struct coordinator *c, struct lease *lease)
 void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request, bool bound)
 {
     struct resource *resource = lease->resource;
-    struct token told = lease->hold.token, key = *secret_key(lease), was = *lease_was(lease);
-    bool both = secret_other(lease) != NULL;
+    struct token shown[SECRET_TOKENS];
+    unsigned tokens = secret_tokens(lease, shown);
     struct release_order order = {.name = resource->name,
-                                  .token = lease->mode->shares ? &told : &key,
-                                  .other = both ? (lease->mode->shares ? &key : &told) : NULL,
-                                  .third = both && lease->mode->shares ? &was : NULL,
+                                  .token = &shown[0],
+                                  .other = tokens > 1 ? &shown[1] : NULL,
+                                  .third = tokens > 2 ? &shown[2] : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->copies.sent,
                                   .sent = lease->copies.sent | lease->copies.may | lease->copies.granted,
@@ -44,14 +44,12 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
                                   .request = request,
                                   .bound = bound,
                                   .known = true};
-    resume_given_back(resource, &told);
-    if (lease->mode->shares)
-        resume_given_back(resource, &was); /* before a downgrade */
+    resume_given_back(resource, &lease->hold.token);
+    resume_given_back(resource, lease_was(lease));
     rounds_end_extends(c, lease);
     lease_free(c, lease);
-    if (order.shared)
-        resource->contended = true; /* nobody is told who waits for readers to end */
-    if (order.shared && resource->lease != NULL && lease_is_bound(resource->lease))
+    resource->contended |= order.shared; /* nobody is told who waits for readers to end */
+    if (resource->lease != NULL && lease_is_bound(resource->lease))
         order.resource = NULL; /* other readers here have the name still */
     release_begin(c, &order);
 }

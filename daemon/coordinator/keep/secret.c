@@ -116,6 +116,21 @@ const struct token *secret_key(const struct lease *lease)
     return lease->secret != NULL ? &lease->secret->key : &lease->hold.token;
 }
 
+unsigned secret_tokens(const struct lease *lease, struct token tokens[SECRET_TOKENS])
+{
+    const struct secret *secret = lease->secret;
+    bool down = secret != NULL && secret->down;
+    unsigned count = 0;
+    if (down)
+        tokens[count++] = lease->hold.token;
+    tokens[count++] = *secret_key(lease);
+    if (down)
+        tokens[count++] = secret->was;
+    else if (secret_other(lease) != NULL)
+        tokens[count++] = *secret_other(lease);
+    return count;
+}
+
 const struct token *secret_heals(const struct lease *lease)
 {
     bool settling = lease->secret != NULL && lease->secret->settling;

@@ -46,6 +46,9 @@ masters_t secret_left(const struct lease *lease);
 
 /* The token that a command for the lease's key shows. */
 const struct token *secret_key(const struct lease *lease);
+/* All tokens that the key may have, in the order in which a release shows them; returns how many. */
+enum { SECRET_TOKENS = 3 };
+unsigned secret_tokens(const struct lease *lease, struct token tokens[SECRET_TOKENS]);
 /* The token that a heal sets. */
 const struct token *secret_heals(const struct lease *lease);
 /* The token that the key may have instead; NULL: none. */

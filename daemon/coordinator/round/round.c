@@ -84,7 +84,7 @@ static void show_secret(const struct lease *lease, struct command *command)
     if (secret_other(lease) == NULL)
         return;
     command->number += command->verb == COMMAND_CHECK; /* no TTL becomes longer */
-    if (lease->mode->shares) {
+    if (lease->secret->down) {
         show_reader(lease, command);
         return;
     }
