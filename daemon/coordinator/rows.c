@@ -119,9 +119,8 @@ static void waiter_row_of(int64_t now_ms, const struct wait *wait, struct waiter
     row->request = wait->request;
     row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
     row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;
-    const struct slots *slots = wait->resource->queue->slots;
-    row->slots = slots != NULL ? (uint16_t)slots->n : 0;
-    row->held = lease != NULL || (slots != NULL && slots_are_held(slots));
+    row->slots = slots_asked(wait->resource);
+    row->held = lease != NULL || (row->slots != 0 && slots_are_held(wait->resource->queue->slots));
     row->holder = lease != NULL && lease->hold.session != NULL ? lease->hold.session->key : 0;
 }
 

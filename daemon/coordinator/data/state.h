@@ -434,7 +434,7 @@ struct release {
     bool known; /* the lock was granted here */
     bool sets_back;            /* a RESUME failed: token is replaced by to, instead of deleted */
     bool hands_over;           /* the next head's SETs follow at once, before the replies */
-    bool shared;               /* of a reader that was granted here */
+    bool one_of_many;          /* others may hold the lock as well, at any daemon */
     bool wakes;                /* the release looks into the queue on the masters */
     bool stays;                /* if it wakes: this daemon goes to the end of that queue */
     bool wanted;               /* another daemon waits for the name */

@@ -39,7 +39,7 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
                                   .may = lease->copies.sent,
                                   .sent = lease->copies.sent | lease->copies.may | lease->copies.granted,
                                   .resource = resource,
-                                  .shared = lease->mode->shares,
+                                  .one_of_many = lease->mode->shares,
                                   .session = session,
                                   .request = request,
                                   .bound = bound,
@@ -48,7 +48,7 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
     resume_given_back(resource, lease_was(lease));
     rounds_end_extends(c, lease);
     lease_free(c, lease);
-    resource->contended |= order.shared; /* nobody is told who waits for readers to end */
+    resource->contended |= order.one_of_many; /* nobody is told who waits for readers to end */
     if (resource->lease != NULL && lease_is_bound(resource->lease))
         order.resource = NULL; /* other readers here have the name still */
     release_begin(c, &order);

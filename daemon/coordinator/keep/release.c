@@ -92,8 +92,8 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
 static bool is_to_wake(const struct coordinator *c, const struct release *release)
 {
     const struct resource *resource = release->resource;
-    if (release->shared)
-        return !release->hands_over; /* the last reader wakes whoever waits, and none knows who is the last */
+    if (release->one_of_many)
+        return !release->hands_over; /* the last one wakes whoever waits, and none knows who is the last */
     if (resource == NULL || release->hands_over || !resource->mode->wakes)
         return false;
     return resource->queue->head != NULL || resource->turn_goes_on ||
@@ -118,7 +118,7 @@ static void let_go(struct coordinator *c, struct release *release)
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
-    if (release->wakes && !release->shared)
+    if (release->wakes && !release->one_of_many)
         resource->contended = resource->sought = false;
     else if (!release->wakes && resource->mode->is_contended(c, resource) && is_left)
         /* This daemon was told while the release was under way. */
@@ -229,7 +229,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->owed = order->may;
     release->bound = order->bound;
     release->known = order->known;
-    release->shared = order->shared;
+    release->one_of_many = order->one_of_many;
     release->session = order->session;
     release->request = order->request;
     release->answered = order->request == 0;

@@ -22,11 +22,11 @@ struct release_order {
     struct resource *resource; /* the resource whose head asks next; NULL: none waits for this release */
     uint64_t session, request; /* the UNLOCK to answer; request 0: nobody is answered */
     const struct token *back;  /* the key is set back to this token, and nobody waits; NULL: it is deleted */
-    bool bound;  /* the session's own lock: Q masters without the key are enough for +UNLOCKED */
-    bool known;  /* this daemon granted the lock */
-    bool shared; /* ... to a reader */
-    bool wakes;  /* the release wakes another daemon, if one waits */
-    bool stays;  /* if it wakes: requests wait here, too */
+    bool bound;       /* the session's own lock: Q masters without the key are enough for +UNLOCKED */
+    bool known;       /* this daemon granted the lock */
+    bool one_of_many; /* others may hold the lock as well, at any daemon */
+    bool wakes;       /* the release wakes another daemon, if one waits */
+    bool stays;       /* if it wakes: requests wait here, too */
 };
 
 /* Sends a release to the masters and records it. If every slot is taken by a release that awaits answers,

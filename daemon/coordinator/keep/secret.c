@@ -8,14 +8,14 @@ enum { SETTLE_MS = 50 };
 
 bool secret_may_pass_to(const struct coordinator *c, const struct wait *wait)
 {
-    return wait->patient && wait->hold == HOLD_SESSION && !wait->mode->shares &&
+    return wait->patient && wait->hold == HOLD_SESSION && wait->mode->hands_on &&
            wait->session->state == SESSION_OPEN && c->now_ms < wait->deadline_ms;
 }
 
 bool secret_is_wanted(const struct coordinator *c, const struct wait *head)
 {
-    return head->hold == HOLD_SESSION && !head->mode->shares && head->resource->name->more == 0 &&
-           head->next != NULL && secret_may_pass_to(c, head->next) && !c->draining;
+    return head->hold == HOLD_SESSION && head->mode->hands_on && head->next != NULL &&
+           secret_may_pass_to(c, head->next) && !c->draining;
 }
 
 void secret_make(struct coordinator *c, struct lease *lease)

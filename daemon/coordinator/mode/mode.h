@@ -29,6 +29,7 @@ struct mode {
     const struct keeping *keeping; /* of its leases, as a rule (keep/keeping.h) */
     bool shares;                   /* two of this mode are not in each other's way */
     bool wakes;     /* its releases look into the queue on the masters; a list's names do that one by one */
+    bool hands_on;  /* its leases go to the next holder without a word to the masters */
     bool fans_out;  /* with fanout: quorum, an attempt asks a quorum of masters first */
     bool splits;    /* where votes are split, one master decides whose attempt goes on */
     bool once;      /* an attempt that only some masters granted is not asked again */

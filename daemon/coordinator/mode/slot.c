@@ -146,6 +146,7 @@ const struct mode mode_slot = {
     .grant = lease_grant,
     .token = TOKEN_SLOT,
     .wakes = true,
+    .hands_on = true,
     .fans_out = true,
     .one_stops = true,
     .proposes = true,

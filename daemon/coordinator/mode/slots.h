@@ -53,6 +53,12 @@ static inline struct resource *slots_base(struct resource *resource)
     return resource->queue->slots != NULL ? resource->queue->slots->base : resource;
 }
 
+/* How many slots of the name requests here ask for; 0: none, or not known yet. */
+static inline uint16_t slots_asked(const struct resource *resource)
+{
+    return resource->queue->slots != NULL ? (uint16_t)resource->queue->slots->n : 0;
+}
+
 /* Whether a slot of the name is used here. */
 static inline bool slots_are_here(const struct resource *resource)
 {

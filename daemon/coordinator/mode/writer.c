@@ -118,6 +118,7 @@ const struct mode mode_writer = {
     .grant = lease_grant,
     .token = TOKEN_EXCLUSIVE,
     .wakes = true,
+    .hands_on = true,
     .fans_out = true,
     .splits = true,
     .turns = true,

@@ -24,12 +24,11 @@ uint64_t cut_most_ms(const struct coordinator *c, const struct token *token)
 
 static void cut_send(struct coordinator *c, const struct resource *resource, masters_t masters)
 {
-    const struct slots *slots = resource->queue->slots;
     if (masters == 0)
         return;
     struct command *command = action_command(c, masters, COMMAND_CUT, resource->name);
     command->number = in_force_ms(c);
-    command->slots = slots != NULL ? (uint16_t)slots->n : 0;
+    command->slots = slots_asked(resource);
 }
 
 void cut_if_long(struct coordinator *c, const struct resource *resource, unsigned master, uint64_t left_ms)
