@@ -6,7 +6,7 @@ BENCH_COUNT := $(BUILD)/tests/bench/counting.so
 BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)
 BENCH_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BENCH_ALONE),$(sort $(wildcard tests/bench/*.c))))
 BENCH_ARGS   = --daemon $(BUILD)/redlockd --counting $(abspath $(BENCH_COUNT)) $(if $(ONLY),--only $(ONLY)) \
-               $(if $(WORKERS),--workers $(WORKERS)) $(if $(RUN),--run $(RUN))
+               $(if $(WORKERS),--workers $(WORKERS)) $(if $(RUN),--run $(RUN)) $(if $(BEFORE),--before $(BEFORE))
 BENCH_NPM   := redlock@4.2.0 ioredis@5 @redis-kit/lock@0.1.0-3 redis@5
 
 $(BENCH): $(BENCH_OBJ) $(BUILD)/libdaemon.a
@@ -19,7 +19,7 @@ $(BENCH_COUNT): tests/bench/counting.c tests/bench/counting.h tests/bench/bench.
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: all $(BENCH) $(BENCH_COUNT) ## throughput, latency, CPU and memory beside others, ten minutes: ONLY=part,part
+bench: all $(BENCH) $(BENCH_COUNT) ## throughput, latency, CPU and memory beside others, ten minutes: ONLY=part,part; or BEFORE=path/redlockd alone
 	@$(BENCH) $(BENCH_ARGS)
 
 bench-quick: all $(BENCH) $(BENCH_COUNT) ## the same in a minute, with smaller numbers

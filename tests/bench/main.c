@@ -1,5 +1,6 @@
 /* bench --daemon <file> [--counting <file>] [--peers <folder>] [--quick] [--only <word,word>]
  *       [--workers <n>] [--run <ms>]     for a closer look at W1: one number of workers, a longer time
+ * bench --daemon <file> --before <file> [--quick] [--run <ms>]     two builds of the daemon, and nothing else
  *
  * A guard process waits for the run, which is its child, and then removes its folder, unless the run has
  * failed. */
@@ -84,7 +85,7 @@ static unsigned descriptors_raise(void)
 
 static bool is_wanted(const struct options *options, const char *word)
 {
-    return !options->only || strstr(options->only, word);
+    return !options->places.before && (!options->only || strstr(options->only, word));
 }
 
 static void run(void *arg)
@@ -113,6 +114,8 @@ static void run(void *arg)
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (is_wanted(options, parts[i].word))
             parts[i].work(bench);
+    if (options->places.before)
+        work_before(bench);
     server_stop(&bench->daemon);
     masters_stop(&bench->masters);
     record_table(stdout);
@@ -131,15 +134,21 @@ static int file_remove(const char *path, const struct stat *stat, int kind, stru
 static struct options options_parse(int argc, char **argv)
 {
     static const struct option known[] = {
-        {"daemon", required_argument, NULL, 'd'}, {"counting", required_argument, NULL, 'c'},
-        {"peers", required_argument, NULL, 'p'},  {"quick", no_argument, NULL, 'q'},
-        {"only", required_argument, NULL, 'o'},   {"workers", required_argument, NULL, 'w'},
-        {"run", required_argument, NULL, 'r'},    {0},
+        {"daemon", required_argument, NULL, 'd'},
+        {"counting", required_argument, NULL, 'c'},
+        {"peers", required_argument, NULL, 'p'},
+        {"quick", no_argument, NULL, 'q'},
+        {"only", required_argument, NULL, 'o'},
+        {"workers", required_argument, NULL, 'w'},
+        {"run", required_argument, NULL, 'r'},
+        {"before", required_argument, NULL, 'b'},
+        {0},
     };
     struct options options = {.places = {.daemon = "build/redlockd"}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 'd': options.places.daemon = optarg; break;
+        case 'b': options.places.before = optarg; break;
         case 'c': options.places.counting = optarg; break;
         case 'p': options.places.peers = optarg; break;
         case 'q': options.quick = true; break;

@@ -12,6 +12,7 @@ struct server {
 /* Where the programs and the files of a run lie. */
 struct places {
     const char *daemon;   /* the binary */
+    const char *before;   /* the binary of another build; NULL: none */
     const char *counting; /* counting.so; NULL: not there */
     const char *peers;    /* a folder with node_modules; NULL: none */
     const char *folder;   /* of this run */

@@ -171,6 +171,15 @@ static void contended(void)
     shown(record_range(three, MAX_OF_P50), "W3 through three daemons: longest wait, of the median");
 }
 
+static void before(void)
+{
+    struct what distinct = {"W1", "daemon", "unix", 64}, one_name = {"W3", "daemon", "unix", 64};
+    at_least(record_ratio(distinct, (struct what){"W1", "before", "unix", 64}, CYCLES_S), 0.97,
+             "W1 64 workers: cycles/s, of the build before");
+    at_least(record_ratio(one_name, (struct what){"W3", "before", "unix", 64}, HANDOVERS_S), 0.97,
+             "W3 64 workers on one name: hand-overs/s, of the build before");
+}
+
 static void masters_away(void)
 {
     struct what healthy4 = {"W4", "healthy", "unix", 16}, hangs = {"W4", "one-hangs", "unix", 16};
@@ -213,6 +222,7 @@ void targets_print(const struct scale *scale, FILE *to)
     fanout();
     modes();
     contended();
+    before();
     masters_away();
     held(scale);
 }
