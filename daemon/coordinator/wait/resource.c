@@ -204,17 +204,19 @@ static void queue_sweeps(struct resource *resource, bool sweeping)
 }
 
 /* Arms what comes after an attempt: the sweep, if requests with wait=0 are to be answered, else the head's
- * next attempt at retry_ms. */
+ * next attempt at retry_ms; a head that the name's holders stand before waits for these. */
 static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
 {
     resource->retry_ms = retry_ms;
     queue_sweeps(resource, to_sweep(resource) != NULL);
     if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else if (resource->queue->head != NULL && !resource->queue->head->mode->in_way(resource))
-        heap_set(&c->deadlines, &resource->queue->item, retry_ms);
-    else
+    else if (resource->queue->head == NULL)
         queue_due(c, resource);
+    else if (resource->queue->head->mode->in_way(resource))
+        heap_remove(&c->deadlines, &resource->queue->item);
+    else
+        heap_set(&c->deadlines, &resource->queue->item, retry_ms);
 }
 
 static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource)
