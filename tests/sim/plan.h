@@ -85,7 +85,8 @@ static inline unsigned key_base(unsigned key)
     X(CALM, "calm") \
     X(JOIN_FROM, "join_from") \
     X(FLOOD, "flood") \
-    X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */
+    X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */ \
+    X(TURN, "turn_us") /* a daemon may handle events for so long before what is due */
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \

@@ -482,6 +482,14 @@ static void draw_unguarded(struct sim_plan *plan, uint64_t seed, struct swarm *s
     swarm->blackouts = swarm->rollbacks = 0;
 }
 
+/* What is due comes after the events that the loop has read together. */
+static void draw_turn(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 21};
+    if (plan->mutant == MUTANT_NONE && percent(&draw, 50))
+        plan->param[P_TURN] = between(&draw, 2, 600);
+}
+
 static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
@@ -647,6 +655,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm_mixture(plan, &swarm);
     draw_floods(plan, seed, &swarm);
     draw_unguarded(plan, seed, &swarm);
+    draw_turn(plan, seed);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_readers(plan, seed, &swarm);

@@ -41,6 +41,7 @@ enum chance {
     CHANCE_LATE,
     CHANCE_RUN_ID,
     CHANCE_DOWN,
+    CHANCE_TURN,
 };
 uint64_t chance(uint64_t seed, uint64_t who, uint64_t operation, enum chance what);
 int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chance what, int64_t below);

@@ -215,7 +215,9 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     if (deadline_ms == INT64_MAX)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
-    int64_t at_us = w->now_us + 1;
+    int64_t at_us = w->now_us + 1, turn_us = w->plan->param[P_TURN];
+    if (deadline_ms <= now_ms && turn_us != 0)
+        at_us += chance_below(w->seed, d->index, d->steps, CHANCE_TURN, turn_us);
     if (deadline_ms > now_ms) {
         at_us = clock_when(&d->clock, deadline_ms * 1000);
         at_us += chance_below(w->seed, d->index, d->steps, CHANCE_LATE, 900);
