@@ -5,7 +5,7 @@ CHAOS_OBJ := $(filter-out $(CHAOS_MUTANT_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(sort
 CHAOS     := $(BUILD)/tests/chaos/chaos
 CHAOS_MUTANT := $(BUILD)/tests/chaos/redlockd-mutant
 # The planted bugs that show within a few seconds of real time; the simulator finds the others.
-CHAOS_MUTANTS := quorum_minus_one delete_at_deadline no_restart_guard:master-kill,majority-kill
+CHAOS_MUTANTS := quorum_minus_one delete_at_deadline no_restart_guard:majority-kill,daemon-stop
 CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP)) \
              $(if $(ONLY),--only $(ONLY))
 
