@@ -1,0 +1,61 @@
+#!/bin/bash
+# tests/sim/soak.sh FOLDER HOURS [SEED]: simulates HOURS more hours of this version on both cores, in pieces of five minutes
+# over fresh seeds; each piece is a file in FOLDER. Begun again, it goes on behind the last piece of this version. It stops
+# at the first piece that found something. At the end it prints the sums of this version, by class.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=$1 wanted=$2 seed=${3:-$(date +%s)}
+
+version=$(git describe --always --dirty 2>/dev/null || echo unknown)
+mkdir -p "$folder/pieces"
+
+# A simulator for speed: optimised as a whole, by what a first build of it did. Other compilers leave that out.
+build() { make --no-print-directory NODEPS=1 -j2 "$folder/tests/sim/sim" BUILD="$folder" HARDEN= LTO= CFLAGS="$1" LDFLAGS="$1"; }
+fast='-O3 -flto -fomit-frame-pointer'
+{
+    find "$folder" \( -name '*.o' -o -name '*.gcda' -o -path '*/tests/sim/sim' \) -delete
+    if build "$fast -fprofile-generate"; then
+        "$folder/tests/sim/sim" --seed 1 --runs 300 --jobs 1
+        find "$folder" \( -name '*.o' -o -path '*/tests/sim/sim' \) -delete
+        build "$fast -fprofile-use -fprofile-partial-training -Wno-missing-profile -Wno-coverage-mismatch"
+    else
+        build -O2
+    fi
+} >"$folder/log" 2>&1 || {
+    tail -n 20 "$folder/log" >&2
+    exit 1
+}
+
+of_version() { find "$folder/pieces" -name "$version.*" -print0 | sort -z -t . -k 2 -n | xargs -0 -r cat; }
+# The last line of a piece: "N runs, H simulated hours, ...".
+hours() { of_version | awk '/ simulated hours, / { sum += $3 } END { printf "%.1f", sum }'; }
+next_seed() { # behind the last piece
+    local last
+    last=$(find "$folder/pieces" -name "$version.*" -printf '%f\n' | sort -t . -k 2 -n | tail -n 1)
+    [ -n "$last" ] || { echo "$seed"; return; }
+    echo $((${last##*.} + $(awk '/ simulated hours, / { print $1 }' "$folder/pieces/$last")))
+}
+more() { awk -v now="$(hours)" -v end="$1" 'BEGIN { exit !(now < end) }'; }
+
+end=$(awk -v now="$(hours)" -v wanted="$wanted" 'BEGIN { print now + wanted }')
+while more "$end"; do
+    first=$(next_seed)
+    piece=$folder/pieces/$version.$first
+    if ! nice "$folder/tests/sim/sim" --seed "$first" --time "${PIECE:-300}" --jobs 2 >"$piece.now"; then
+        mv "$piece.now" "$folder/found.$version.$first"
+        tail -n 5 "$folder/found.$version.$first"
+        echo "soak: found by the piece from seed $first; its output is $folder/found.$version.$first"
+        exit 1
+    fi
+    mv "$piece.now" "$piece"
+    printf '%s %s hours\n' "$version" "$(hours)"
+done
+of_version | awk -v version="$version" '
+    / simulated hours, / { runs += $1; all += $3; next }
+    /^class / || /^all / || /^of readers/ { next }
+    NF >= 4 { name = $1; for (i = 2; i <= NF - 3; i++) name = name " " $i
+              if (!(name in n)) order[++names] = name
+              n[name] += $(NF - 2); h[name] += $(NF - 1); g[name] += $NF }
+    END { printf "%s: %d runs, %.1f hours, nothing found\n", version, runs, all
+          for (i = 1; i <= names; i++)
+              printf "%-24s %9d %9.1f %12d\n", order[i], n[order[i]], h[order[i]], g[order[i]] }'
