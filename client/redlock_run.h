@@ -87,6 +87,31 @@ void terminal_take(const struct terminal *terminal, pid_t group); /* takes it fr
  * failure. */
 pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
 
+/* ---- redlock_every.c ---- */
+
+struct run;
+
+struct every {
+    int64_t period_ms; /* --every; -1: not given */
+    int64_t keep_ms;   /* --keep: for how long the name is kept, from the LOCK on; -1: not given */
+    bool tries;        /* --every-try: the name is kept, whatever the command's end */
+    bool waits, says;  /* --wait and --verbose were given */
+    int64_t asked_ms;  /* when the LOCK was sent */
+    unsigned splits;   /* so often nobody won, of many that asked at once */
+};
+
+enum { EVERY_PERIOD = 'y', EVERY_KEEP = 'k', EVERY_TRY = 'T' }; /* the options, which have no letter */
+/* Takes one of these; false: it is wrong, and this was said. */
+bool every_option(struct run *run, int option, const char *value);
+/* All options were read, and the lock is asked for next. Returns false after it has said what is wrong. */
+bool every_begin(struct run *run);
+/* The lock was not taken, nor by anybody else: whether to ask again, after a pause that this makes. */
+bool every_again(struct run *run, int code);
+/* The exit code when the lock was not taken: 0 where another has it, since then the job is done. */
+int every_busy(struct run *run, int code);
+/* The command has ended: gives the lock back, and keeps the name if it is to be kept. */
+enum redlock_error every_unlock(struct run *run);
+
 /* ---- redlock_watch.c ---- */
 
 /*   running --CMD ended--> lingering --others go on--> ending --SIGTERM was not enough--> killing
@@ -100,6 +125,7 @@ enum run_state { RUN_RUNNING, RUN_LINGERING, RUN_ENDING, RUN_KILLING, RUN_OVER }
 
 struct run {
     struct take take;
+    struct every every;
     const char *address;
     int64_t grace_ms;   /* how long before the deadline SIGTERM comes; -1: not given */
     int64_t margin_ms;  /* how long before the deadline SIGKILL comes */

@@ -170,6 +170,7 @@ struct vote {
     enum vote_error error; /* VOTE_ERROR, VOTE_UNHEARD */
     uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD; VOTE_UNREADABLE: its version, or 0 */
     bool marked;           /* ENQUEUE: a writer's mark was left */
+    bool kept;             /* ENQUEUE: nobody holds the name, but it is kept (keep/kept.h) */
     union {
         struct master_info info; /* VOTE_INFO */
         struct group group;      /* VOTE_GROUP */

@@ -11,6 +11,7 @@ static const char *const option_keys[OPTIONS] = {
     [OPTION_TTL] = "ttl",   [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",       [OPTION_HOLD] = "hold",
     [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
     [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events", [OPTION_LOST] = "lost",
+    [OPTION_KEEP] = "keep", [OPTION_KEPT] = "kept",
 };
 
 #define TTL    OPTION_BIT(OPTION_TTL)
@@ -25,6 +26,8 @@ static const char *const option_keys[OPTIONS] = {
 #define CLIENT OPTION_BIT(OPTION_CLIENT)
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
 #define LOST   OPTION_BIT(OPTION_LOST)
+#define KEEP   OPTION_BIT(OPTION_KEEP)
+#define KEPT   OPTION_BIT(OPTION_KEPT)
 
 static const struct verb_rule verbs[] = {
     [VERB_LOCK] =
@@ -45,11 +48,12 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_UNLOCK,
             .word = "UNLOCK",
             .argument = ARGUMENT_NAMES,
-            .takes = TOKEN | LOST,
+            .takes = TOKEN | LOST | KEEP | KEPT,
             .example = "UNLOCK job",
-            .help =
-                "UNLOCK <name> [token=<token>] [lost=expired|clock|gone] : gives it back; lost= says that it "
-                "was lost to you, and why",
+            .help = "UNLOCK <name> [token=<token>] [lost=expired|clock|gone] [keep=1h] : gives it back; "
+                    "lost= says "
+                    "that it was lost to you, and why; with keep=1h nobody gets the name for an hour; UNLOCK "
+                    "<name> kept : ends that",
         },
     [VERB_EXTEND] =
         {

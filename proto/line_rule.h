@@ -27,7 +27,9 @@ enum option {
     OPTION_CLIENT,
     OPTION_EVENTS,
     OPTION_LOST,
-    OPTIONS, /* how many */
+    OPTION_KEEP,
+    OPTION_KEPT, /* stands without a value */
+    OPTIONS,     /* how many */
 };
 
 #define OPTION_BIT(option) (1u << (option))

@@ -118,6 +118,7 @@ static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
         return;
     int64_t ttl_ms = reply->element[0], heard = reply->element[1];
     vote->marked = reply->element[2] == 1;
+    vote->kept = reply->element[2] == 2;
     if (ttl_ms == -2) {
         vote->kind = VOTE_NO;
         return;
@@ -354,7 +355,7 @@ static void vote_begin(struct vote *vote)
     vote->kind = VOTE_ERROR;
     vote->error = ERROR_OTHER;
     vote->number = 0;
-    vote->marked = false;
+    vote->marked = vote->kept = false;
 }
 
 void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)

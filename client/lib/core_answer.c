@@ -117,11 +117,43 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
 
 /* ---- UNLOCK ---- */
 
+/* redlockd would not keep the name, and did nothing: the lock is given back without that. */
+static bool is_not_kept(struct redlock_lock *lock, const struct answer *answer)
+{
+    bool refused = answer->refusal == REPLY_BADARG || answer->refusal == REPLY_LIMIT;
+
+    if (lock->state != LOCK_GIVING || lock->keep_ms == 0 || answer->code != ANSWER_REFUSED || !refused)
+        return false;
+    lock->keep_ms = 0;
+    lock->not_kept = core_error_of(answer->refusal);
+    ask_queue(lock->core, &lock->own, lock->own.give_up_ms);
+    return true;
+}
+
+static const char *not_kept_text(enum redlock_error error)
+{
+    if (error == REDLOCK_LIMIT)
+        return "redlockd keeps too many names already: the lock was given back, and the name is not kept";
+    if (error == REDLOCK_UNSUPPORTED)
+        return "this redlockd keeps no names, it is too old: the lock was given back";
+    return "redlockd keeps no name for so long (max_keep), nor one with slots, readers or others: the lock "
+           "was "
+           "given back";
+}
+
 static void given(struct redlock_lock *lock, const struct answer *answer)
 {
     struct core *core = lock->core;
 
     ask_idle(core, &lock->own);
+    if (is_not_kept(lock, answer))
+        return;
+    if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->keep_ms && !core->takes_keeps)
+        lock->not_kept = REDLOCK_UNSUPPORTED;
+    if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->not_kept) {
+        lock_given(lock, lock->not_kept, not_kept_text(lock->not_kept));
+        return;
+    }
     if (lock->state == LOCK_GIVING) {
         bool refusal = answer->code == ANSWER_REFUSED;
         int64_t retry_ms = answer->retry_ms;

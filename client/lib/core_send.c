@@ -84,6 +84,8 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, "UNLOCK %s token=%s", ask->lock->name, ask->lock->token_text);
         if (ask->lock->loss && ask->lock->core->takes_losses)
             send_put(line, " lost=%s", ask->lock->loss);
+        else if (ask->lock->core->takes_keeps)
+            send_put_duration(line, "keep", ask->lock->keep_ms);
         break;
     case ASK_CHECK: send_put(line, "CHECK %s token=%s", ask->lock->name, ask->lock->token_text); break;
     case ASK_EXTEND:

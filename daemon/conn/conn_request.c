@@ -109,6 +109,10 @@ void request_start(struct conn *c, struct request *what)
     }
     if (!user_allows(c, what))
         return;
+    if (what->kept) { /* nobody holds the name: the masters know whether it is kept */
+        request_look_up(c, what);
+        return;
+    }
     switch (what->verb) {
     case VERB_HELLO: request_greet(c, what); return;
     case VERB_PING: output_code(c, what->verb, &what->tag, REPLY_PONG, LIMIT_NONE); return;

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
 #include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/check_modes.h"
@@ -210,7 +211,7 @@ static void check_leases(const struct coordinator *c)
     assert(lettered == c->lettered && commons == c->commons && secrets == c->secrets.used &&
            unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
-    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
+    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + c->kepts.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking, uint32_t *peers)
@@ -300,4 +301,5 @@ void coordinator_check(const struct coordinator *c)
     assert(memcmp(peers, c->peer_asking, sizeof peers) == 0);
     assert(releases == c->releases.used && asking == c->asking && setting_back == c->setting_back);
     check_masters(c);
+    kept_check(c);
 }

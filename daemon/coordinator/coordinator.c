@@ -12,6 +12,7 @@
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
@@ -27,9 +28,11 @@
 #include "daemon/coordinator/wait/woken.h"
 
 enum {
+    DAY_MS = 24 * 3600 * 1000,
     UNDO = 65536,
     RENEWALS = 4096,
     JOIN_FROM = 8,
+    MARKS = 10000,
     SLOTTED = 65536, /* names with slots */
     SPARE = 64,
     DRAIN_SLOTS = 64, /* slots looked at in one step */
@@ -57,7 +60,8 @@ static bool make_tables(struct coordinator *c)
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
-                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */;
+                     LIST_NAMES * lists /* letters */ + config->max_marks + MASTERS +
+                     3 /* the drain, the trial, the walk over marks */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -76,9 +80,10 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
            intern_init(&c->intern,
                        capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
-                           1 /* a request's */,
+                           config->max_marks + 1 /* a request's */,
                        capacity(lists) + capacity(rounds) + capacity(undo),
                        config->max_locks + config->max_waiters) &&
+           kept_init(c) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
@@ -101,6 +106,10 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.max_renewals = RENEWALS;
     if (config->join_from == 0)
         c->config.join_from = JOIN_FROM;
+    if (config->max_marks == 0)
+        c->config.max_marks = MARKS;
+    if (config->max_keep_ms == 0)
+        c->config.max_keep_ms = DAY_MS;
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
@@ -131,6 +140,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.retry_max_ms = config->retry_max_ms;
     c->config.fanout_quorum = config->fanout_quorum;
     c->config.drain_timeout_ms = config->drain_timeout_ms;
+    c->config.max_keep_ms = config->max_keep_ms;
     c->config.max_locks_per_client = config->max_locks_per_client;
     c->config.max_waits_per_client = config->max_waits_per_client;
     c->config.max_locks_per_peer = config->max_locks_per_peer;
@@ -159,6 +169,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->releases);
     pool_free(&c->sessions);
     pool_free(&c->lists);
+    kept_free_all(c);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -311,6 +322,8 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_TRIAL: trial_timer(c); break;
     case ITEM_LIST: may_go_on(c, names_timer(c, OWNER(list, item))); break;
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
+    case ITEM_KEPT: kept_timer(c, OWNER(kept, item)); break;
+    case ITEM_KEPT_WALK: kept_walk_timer(c); break;
     }
 }
 
@@ -347,6 +360,8 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
     struct lease *lease = pool_find(&c->leases, event->ref);
     if (lease != NULL)
         heal_done(c, lease, event->master, &event->vote);
+    else
+        kept_healed(c, event->ref, event->master, &event->vote);
 }
 
 static void vote_on_release(struct coordinator *c, const struct coordinator_event *event,
@@ -441,7 +456,10 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_MASTER_WOKE: woken(c, event->master, &event->what.name, false); break;
     case EVENT_MASTER_WOKE_LATE: woken(c, event->master, &event->what.name, true); break;
     case EVENT_MASTER_TOLD: woken_told(c, event->master, &event->what.name); break;
-    case EVENT_MASTER_LETTER: letter_came(c, event->master, &event->what.name); break;
+    case EVENT_MASTER_LETTER:
+        letter_came(c, event->master, &event->what.name);
+        kept_letter(c, &event->what.name);
+        break;
     case EVENT_DRAIN: drain_begin(c); break;
     }
 }
@@ -476,6 +494,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     if (c->now_ms > c->fresh_until_ms)
         masters_overdue(c, fresh_look(c));
     dispatch(c, event);
+    kept_step(c);
     admission_sent(c, actions);
     show_boottime(c, actions);
     c->event = NULL;

@@ -49,6 +49,8 @@ struct coordinator_config {
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
     uint32_t max_renewals; /* renewals under way at once, exceeded only by urgent ones (lease.c); 0: 4,096 */
+    uint32_t max_marks;    /* names that are kept though nobody holds them (kept.h); 0: 10,000 */
+    int64_t max_keep_ms;   /* ... for so long at most; 0: a day */
     uint32_t join_from;    /* so many readers of a name have keys of their own (join.h); 0: 8 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
     struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
@@ -260,6 +262,13 @@ struct lock_row {
     uint16_t slot;   /* 1 + the number of the name's slot; 0: it has none */
 };
 
+struct kept_row {
+    struct name name;
+    struct token token;  /* the mark */
+    char nodes[MASTERS]; /* as in a lock's row */
+    int64_t left_ms;
+};
+
 struct waiter_row {
     struct name name;
     uint64_t session, request;
@@ -308,6 +317,9 @@ struct cursor {
 
 bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                           struct lock_row *row);
+/* The names that are kept though nobody holds them, of this daemon's own. */
+bool coordinator_kept_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct kept_row *row);
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row);
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,

@@ -542,6 +542,34 @@ static void aim_downs(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     }
 }
 
+/* Names that are kept, on masters that lose them: by BREAK, or since they are restarted one after the other. */
+static void aim_keeps(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 5);
+    plan->param[P_DEAF] = DEAF_NONE;
+    plan->param[P_MAX_TTL] = 2000;
+    swarm->kept_pct = 80;
+    swarm->lease_pct = 20;
+    if (mutant == MUTANT_KEPT_AT_ONCE) {
+        swarm->rate[FAULT_HANG] = swarm->rate[FAULT_RESET] = 600;
+        swarm->longest_ms[FAULT_HANG] = 100;
+    }
+    if (mutant == MUTANT_KEPT_HEALS_GONE) {
+        swarm->rate[FAULT_BREAK] = 1000;
+        swarm->longest_ms[FAULT_BREAK] = 1;
+        swarm->rate[FAULT_RESET] = 300;
+    }
+    if (mutant == MUTANT_KEPT_FORGOTTEN) {
+        plan->param[P_CLASS] = CLASS_ROLLING;
+        swarm_class(plan, swarm, CLASS_ROLLING);
+        masters(plan, SIM_MASTERS); /* a majority may vote although some are in quarantine */
+        swarm->kept_pct = 80;
+        swarm->wait_pct = 90;
+    }
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -656,6 +684,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_SLOT_GIVES_UP:
     case MUTANT_SLOTS_DIFFER:
     case MUTANT_LOOK_FOR_EVER: aim_slots(plan, swarm, mutant); return;
+    case MUTANT_KEPT_LOCKS_TTL:
+    case MUTANT_KEPT_AT_ONCE:
+    case MUTANT_KEPT_OLD_TOKEN:
+    case MUTANT_KEPT_HEALS_GONE:
+    case MUTANT_KEPT_FORGOTTEN: aim_keeps(plan, swarm, mutant); return;
     case MUTANT_SCORE_ADOPTED:
         swarm_calm(plan, swarm);
         masters(plan, 3);

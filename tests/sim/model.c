@@ -89,6 +89,11 @@ bool model_made(uint32_t tok)
     return tok < 3;
 }
 
+bool model_marks(uint32_t tok)
+{
+    return tok == 4;
+}
+
 void model_ids(struct store_command *command)
 {
     struct token token;
@@ -204,7 +209,7 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     token_fill(&token, (uint32_t)modelled->number);
     if (real->kind == VOTE_TOKEN && modelled->number == 0)
         return true; /* readers: no token, but a hash of the error */
-    if (real->marked != modelled->marked)
+    if (real->marked != modelled->marked || real->kept != modelled->kept)
         return false;
     if (real->kind == VOTE_TOKEN)
         return memcmp(&real->token, &token, sizeof(token)) == 0;

@@ -114,6 +114,11 @@
     X(JOIN_RELEASES, "join_releases",                                                                       \
       "the last reader's UNLOCK takes a lease from readers whose connections broke")                        \
     X(JOIN_FOR_EVER, "join_for_ever", "readers join without asking for as long as the lease lasts")         \
+    X(KEPT_LOCKS_TTL, "kept_locks_ttl", "a name is kept for its lock's TTL, or for longer than was asked")  \
+    X(KEPT_AT_ONCE, "kept_at_once", "a mark is extended before a majority has it")                          \
+    X(KEPT_OLD_TOKEN, "kept_old_token", "the lock's own token is the mark, and UNLOCK of it deletes that")  \
+    X(KEPT_HEALS_GONE, "kept_heals_gone", "a mark is set again where somebody released it")                 \
+    X(KEPT_FORGOTTEN, "kept_forgotten", "a mark is not set again on masters that forgot it")                \
     X(SCORE_ADOPTED, "score_adopted", "a fence of one master that no clock explains is raised above")       \
     X(WALL_TRUSTED, "wall_trusted", "proposals follow the daemon's own clock, however far ahead it is")     \
     X(PROBE_ERROR_GOOD, "probe_error_good", "an error of the probe is taken for no doubt")                  \

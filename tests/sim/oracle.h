@@ -112,7 +112,13 @@ struct sim_tok {
     uint32_t told_on;   /* ... and its session */
     int64_t asked_us;   /* it was renewed so many times since */
     uint16_t asks;
-    int64_t lag_us; /* part of until_us, since its host's clock stood still and nobody there knows */
+    /* Of a mark (oracle_kept.c): */
+    uint32_t kept_of;      /* the token that it took the place of; 0: it is no mark */
+    int64_t keep_ms;       /* for so long */
+    int64_t kept_us;       /* +KEPT was said; 0: it was not */
+    int64_t kept_until_us; /* ... and until when, in true time */
+    uint16_t kept_had;     /* ... and masters that had it then */
+    int64_t lag_us;        /* part of until_us, since its host's clock stood still and nobody there knows */
 };
 
 /* The masters that stored a fence that one daemon proposed. */
@@ -160,6 +166,7 @@ struct sim_asked { /* a request */
     uint16_t slots; /* as it says; 0: it names none */
     uint32_t from;  /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
+    int64_t keep_ms; /* UNLOCK keep= */
     int64_t over_us; /* it stands in its daemon's queue no more; 0: it does, or never did */
 };
 
@@ -180,6 +187,8 @@ struct sim_oracle {
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
     int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
+    uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
+    uint32_t keeping[SIM_DAEMONS][SIM_KEYS];   /* the last mark that a daemon sent */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
@@ -367,6 +376,17 @@ void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, cons
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
                    const struct master_row *row);
+/* oracle_kept.c: names that are kept though nobody holds them */
+bool oracle_is_mark(const struct sim_world *w, uint32_t tok);
+bool oracle_is_kept(const struct sim_world *w, unsigned name);
+void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_extends_kept(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
+                         uint32_t tok);
+void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply, unsigned name);
+void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsigned name, uint32_t tok);
+void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
+void oracle_drops_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_cut.c: keys that live longer than any lock may */
 void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);

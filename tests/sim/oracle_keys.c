@@ -1,4 +1,5 @@
 /* Commands of coordinators and their effect on masters: invariants 7, 8 and parts of 2 and 9. */
+#include "daemon/coordinator/base/token.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
@@ -74,6 +75,8 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
     const struct sim_tok *key = &w->oracle.tok[tok];
+    if (oracle_is_mark(w, tok))
+        oracle_drops_kept(w, d, tok);
     if (key->settles && !oracle_is_forgotten(w, d, tok))
         other = key->told; /* the told token may be on a master, whether the command names it or not */
     oracle_gives_back(w, d, tok);
@@ -109,7 +112,16 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command, name); return;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
-    case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
+    case COMMAND_EXTEND:
+        if (oracle_is_mark(w, tok))
+            oracle_extends_kept(w, d, action, tok);
+        return;
+    case COMMAND_MOVE:
+        if (token_is_mark(&command->to))
+            oracle_sends_keep(w, d, action, tok);
+        else
+            oracle_sends_move(w, d, action, tok);
+        return;
     default: return;
     }
 }

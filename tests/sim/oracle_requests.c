@@ -288,6 +288,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         violation(w, 9, "T%u of n%u is granted by masters that were not probed lately (%#x of %#x were)", tok,
                   t->name, oracle_fresh(w, d, t->yes), t->yes);
     oracle_marker_granted(w, d, a->name);
+    FOR_NAMES(n, key) oracle_kept_granted(w, d, n, tok);
     check_fence(w, d, tok, reply);
 }
 
@@ -334,6 +335,8 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "LOCKED");
         oracle_told_extended(w, d, tok);
     }
+    if (reply->code == REPLY_KEPT)
+        oracle_kept(w, d, reply, a->name);
     if (reply->code == REPLY_EXTENDED) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
         oracle_told_extended(w, d, tok);

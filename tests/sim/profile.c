@@ -379,6 +379,25 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
     }
 }
 
+/* Names that are kept after the lock was given back: in every fourth world; not where it is judged how long waiters wait,
+ * nor where clocks are set back by hours, since no daemon cuts a mark. */
+static void draw_keeps(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 21};
+    const int64_t *p = plan->param;
+    bool may = p[P_CLASS] != CLASS_DISAGREE && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    may = may && p[P_CALM] == CALM_NOT && p[P_FLOOD] == FLOOD_NONE && swarm->rate[FAULT_SET] == 0;
+    int64_t pct = percent(&draw, 25) && may && plan->mutant == MUTANT_NONE ? between(&draw, 5, 80) : 0;
+    pct = swarm->kept_pct != 0 ? swarm->kept_pct : pct;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        bool brief = percent(&draw, 50) && plan->mutant == MUTANT_NONE;
+        int64_t kept_ms = between(&draw, 1, brief ? 200 : 3 * p[P_MAX_TTL]);
+        if (percent(&draw, pct))
+            field[O_KEPT] = kept_ms;
+    }
+}
+
 /* Some clients of some worlds name a wrong number of slots; not where it is judged how long waiters wait. */
 static void draw_slots_off(struct sim_plan *plan, uint64_t seed)
 {
@@ -663,6 +682,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
     draw_slots_off(plan, seed);
+    draw_keeps(plan, seed, &swarm);
     draw_rights(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);

@@ -363,6 +363,7 @@ struct sim_world {
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
     int64_t full_us;                  /* the longest quarantine */
     bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
+    int64_t keep_us;  /* the longest time for which a name is kept */
     int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
     bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
     bool early_stall; /* a host stood still while its daemon read clocks for the first time */

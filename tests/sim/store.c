@@ -10,6 +10,7 @@
 
 enum mutant mutant_active = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
+bool (*store_marks)(uint32_t tok);
 
 /* The token, or the other one of a lease that settles. */
 static bool is_ours(const struct store_key *key, const struct store_command *command)
@@ -197,7 +198,7 @@ unsigned store_cut(struct store_key *key, int64_t now_ms, int64_t most_ms)
 {
     if (readers_have(key, now_ms))
         return readers_cut(key, now_ms + most_ms);
-    bool made = store_made == NULL || store_made(key->tok);
+    bool made = (store_made == NULL || store_made(key->tok)) && !queue_is_kept(key);
     if (!store_there(key, now_ms) || key->expires_ms <= now_ms + most_ms || !made)
         return 0;
     key->expires_ms = now_ms + most_ms;

@@ -133,5 +133,7 @@ uint64_t store_score(struct store *s, uint32_t bucket);
 uint32_t store_id(const struct token *token);
 /* Whether the tok's token was made by a daemon, and is no mark; NULL: all are. */
 extern bool (*store_made)(uint32_t tok);
+/* Whether the tok's token is a mark, of a name that is kept though nobody holds it; NULL: none is. */
+extern bool (*store_marks)(uint32_t tok);
 
 #endif

@@ -20,6 +20,7 @@ static void setup(void)
     server_folder(&model.server);
     server_run(&model.server, 0, NULL, NULL);
     store_made = model_made;
+    store_marks = model_marks;
 }
 
 static void teardown(void)

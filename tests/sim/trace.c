@@ -14,9 +14,9 @@ static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",      "TRY"
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
-    "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",   "BYE",
-    "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING", "DENIED",
-    "AUTH",   "BADVERB",  "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
+    "LOCKED", "UNLOCKED", "KEPT",    "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",
+    "BYE",    "BUSY",     "TIMEOUT", "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING",
+    "DENIED", "AUTH",     "BADVERB", "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES",   "NO",     "NUMBER", "INFO",    "GROUP",   "UNREADABLE",
                                     "TOKEN", "LOOKED", "HEARD",  "UNHEARD", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};

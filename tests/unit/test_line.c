@@ -88,6 +88,9 @@ T(each_verb_is_known)
     ck_assert(r.has_lost && r.lost == LOST_CLOCK);
     ck_assert_int_eq(accepted("UNLOCK job lost=expired").lost, LOST_EXPIRED);
     ck_assert_int_eq(accepted("UNLOCK job lost=gone").lost, LOST_GONE);
+    ck_assert_int_eq(accepted("UNLOCK job keep=1h").keep_ms, 3600000);
+    ck_assert_int_eq(accepted("UNLOCK job").keep_ms, 0);
+    ck_assert(accepted("UNLOCK job KEPT").kept && !accepted("UNLOCK kept").kept);
     r = accepted("EXTEND job ttl=1m token=" TOKEN);
     ck_assert_int_eq(r.verb, VERB_EXTEND);
     ck_assert_int_eq(r.ttl_ms, 60000);

@@ -272,3 +272,24 @@ T(refusals_fit_even_with_the_worst_words)
         ck_begins(line, "-BAD"); /* line_answer() checks for cuts */
     }
 }
+
+T(keep_and_kept)
+{
+    ck_refused("UNLOCK job keep=0",
+               "-BADARG job : keep=\"0\" is not allowed: write at least 1ms, or leave it out");
+    ck_refused(
+        "UNLOCK job keep=721h",
+        "-BADARG job : keep=\"721h\" is not allowed: write 250ms, 10s, 5m or 1h; at most 30 days (720h)");
+    ck_refused("UNLOCK job keep=1h lost=gone",
+               "-BADARG job : keep= is for a lock that was not lost: leave lost= out");
+    ck_refused("UNLOCK a,b keep=1h",
+               "-BADARG a,b : keep= and kept are for one name, not for several at once");
+    ck_refused("UNLOCK a,b kept", "-BADARG a,b : keep= and kept are for one name, not for several at once");
+    ck_refused("UNLOCK job kept=1", "-BADARG job : kept=\"1\" is not allowed: write kept alone, without =");
+    ck_refused("UNLOCK job kept keep=1h",
+               "-BADARG job : kept stands alone: UNLOCK <name> kept ends what keep= began");
+    ck_refused("LOCK job kept", "-BADARG job : \"kept\" is a word too many: write LOCK job ttl=10s wait=30s "
+                                "(options are key=value)");
+    ck_refused("UNLOCK job ttl=1h",
+               "-BADARG job : UNLOCK has no option \"ttl\"; it has token= lost= keep= kept");
+}

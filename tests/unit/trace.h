@@ -84,7 +84,7 @@ void backlog(unsigned master);
 void restart(unsigned master, int64_t uptime_s);
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
- * NO:<place>, HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, 0110 (to LOOK: the slots with a key; 1111h: all heard; 0110n8: of 8),
+ * NO:<place>, HEARD, HEARD:<ms>, HEARD:<ms>:marked or HEARD:<ms>:kept, UNHEARD, 0110 (to LOOK: the slots with a key; 1111h: all heard; 0110n8: of 8),
  * a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);

@@ -88,7 +88,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
     if (strncmp(word, "HEARD", 5) == 0) /* HEARD:40, with a number */
         return (struct vote){.kind = VOTE_HEARD,
                              .number = strtoull(word + (word[5] != 0) + 5, NULL, 10),
-                             .marked = strstr(word, ":marked") != NULL};
+                             .marked = strstr(word, ":marked") != NULL,
+                             .kept = strstr(word, ":kept") != NULL};
     if (strncmp(word, "UNHEARD", 7) == 0)
         return (struct vote){.kind = VOTE_UNHEARD, .number = strtoull(word + (word[7] != 0) + 7, NULL, 10)};
     if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)

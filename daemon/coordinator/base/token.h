@@ -11,7 +11,7 @@
 
 #include "proto/message.h"
 
-/* No daemon makes a TOKEN_MARK yet: it is reserved for a name that is kept though nobody holds it. */
+/* TOKEN_MARK: of a name that is kept though nobody holds it (keep/kept.h). */
 enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT, TOKEN_MARK };
 
 /* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot, else 0. */

@@ -40,6 +40,8 @@ enum item_kind {
     ITEM_TRIAL,
     ITEM_LIST,
     ITEM_LETTER,
+    ITEM_KEPT,
+    ITEM_KEPT_WALK,
 };
 
 struct wait {
@@ -116,7 +118,8 @@ struct wake {
     masters_t queued; /* masters whose queue may contain this daemon */
     masters_t woken;  /* masters that woke it since the last attempt began */
     masters_t late;   /* masters of these at which a daemon that polls comes first */
-    masters_t heard;  /* masters that told the holder's daemon of that attempt */
+    masters_t heard;  /* masters that told the holder's daemon of that attempt, or have nobody to tell ... */
+    masters_t kept;   /* ... as a mark keeps the name there */
     bool marked;      /* the head has left a mark on masters (mark.h) */
     bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
 };
@@ -317,6 +320,42 @@ struct lease {
     struct copies copies;          /* the last member, since there is one acknowledged[] for each master */
 };
 
+/* A name that is kept though nobody holds it: its key has a token that no client is told, the mark (keep/kept.h). */
+struct kept {
+    uint64_t id;
+    struct heap_item item; /* its end, or a look because of letters; not in the heap before it is told */
+    uint32_t hash;         /* of the name */
+    bool told;             /* its client was told, and the mark is in the table */
+    bool asking;           /* a round asks the masters about it */
+    bool doubted;          /* letters came since it was last asked about */
+    int64_t keep_ms;       /* for so long */
+    int64_t ends_ms;       /* when it ends on all masters, at the latest; 0: not known yet */
+    int64_t asked_ms;      /* when the masters were last asked about it */
+    masters_t had;         /* masters that acknowledged the mark in their present memory */
+    masters_t healing;     /* masters that were sent a heal without a reply */
+    masters_t confirmed;   /* masters whose answer counts even in quarantine */
+    masters_t gone;    /* masters that had acknowledged it, or the lock, and lost it: it was released there */
+    masters_t sent;    /* masters that were sent it, and so owe its release */
+    uint32_t memories; /* c->memories when these sets were last brought up to date */
+    struct token token;      /* the mark */
+    struct token key, other; /* of the lock: the tokens that its key had ... */
+    bool has_other;          /* ... if it had two */
+    const struct name *name; /* interned */
+};
+
+/* The marks that this daemon made: how they are looked after (keep/kept_look.c). */
+struct keeps {
+    struct heap_item item; /* the next step of a walk */
+    struct table names;    /* of those that were told */
+    masters_t extenders;   /* c->extenders and c->memories when a walk last began */
+    uint32_t memories;
+    uint32_t cursor;  /* the slot of c->kepts that the walk has come to */
+    uint32_t asking;  /* rounds under way */
+    bool walking;     /* the walk has not come to the end */
+    bool unhealed;    /* a mark that it has passed is still missing somewhere */
+    int64_t pause_ms; /* before the next walk because of that */
+};
+
 /* The size of a lease, with acknowledged[] for each master. */
 static inline size_t lease_bytes(unsigned masters)
 {
@@ -338,6 +377,8 @@ static inline size_t lease_bytes(unsigned masters)
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *   reserve:  RESERVING --Q stored it------------------------------------> DECIDED
+ *   keep:     MOVING --Q moved--> EXTENDING --Q extended-----------------> DECIDED
+ *   mark:     CHECKING --all answered, or late---------------------------> DECIDED
  *
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
  * release instead. */
@@ -351,13 +392,21 @@ enum round_phase {
     ROUND_RAISING,  /* ZADD of a fence above all these scores */
     ROUND_CHECKING,
     ROUND_EXTENDING,
-    ROUND_MOVING,    /* MOVE: the old token is replaced by the new one */
+    ROUND_MOVING,    /* MOVE: the old token is replaced by the new one, or by a mark */
     ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
     ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
     ROUND_DECIDED,
 };
 
-enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME, ROUND_RESERVE };
+enum round_purpose {
+    ROUND_ACQUIRE,
+    ROUND_RENEW,
+    ROUND_EXTEND,
+    ROUND_CHECK,
+    ROUND_RESUME,
+    ROUND_RESERVE,
+    ROUND_KEEP, /* of a mark: it is made, or looked for */
+};
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
  * and what they answered. */
@@ -413,6 +462,7 @@ struct round {
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
         uint64_t reader;   /* EXTEND: id of the JOINED lease that is meant; 0: none */
+        uint64_t kept;     /* KEEP: id of the mark */
     };
     const struct name *name; /* interned */
     struct resume *resume;   /* RESUME, until the round is decided; NULL: none */
@@ -496,7 +546,8 @@ struct coordinator {
     struct heap deadlines;
     struct heap looks; /* heads that are due (queue_due()), by the ids of their waits */
     int64_t looks_ms;  /* since when one of them is due */
-    struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
+    struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists,
+        kepts;
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
     struct letter *letters; /* for each slot of the resources: where letters came */
@@ -510,6 +561,7 @@ struct coordinator {
     struct in_flight_list releases_pending; /* releases before their time-out */
     struct in_flight_list releases_owed;    /* releases that are only owed, the oldest first: no time-out */
     uint32_t setting_back;                  /* how many releases of both lists set back */
+    struct keeps keeps;
 
     struct master masters[MASTERS];
     masters_t renewers;  /* masters in MASTER_UP */
@@ -640,6 +692,8 @@ void name_copy(struct name *to, const struct name *from);
  * random_between() includes both bounds. */
 void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
                   const struct mode *mode);
+/* A mark for a name that is kept; it counts as the step's token. */
+void random_mark(struct coordinator *c, struct token *token);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
 #endif

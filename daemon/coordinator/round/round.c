@@ -42,7 +42,7 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
         [ROUND_RAISING] = 1u << ROUND_DECIDED,
         [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
-        [ROUND_MOVING] = 1u << ROUND_RESUMING,
+        [ROUND_MOVING] = 1u << ROUND_RESUMING | 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_RESERVING] = 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
@@ -180,7 +180,7 @@ void rounds_lose_grants(struct coordinator *c, masters_t masters)
          in_flight = in_flight->next) {
         struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         if (round->purpose == ROUND_ACQUIRE || round->purpose == ROUND_RESUME ||
-            round->purpose == ROUND_RESERVE)
+            round->purpose == ROUND_RESERVE || round->purpose == ROUND_KEEP)
             round_loses(c, round, masters);
     }
 }

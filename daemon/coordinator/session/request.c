@@ -8,6 +8,7 @@
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/downgrade.h"
@@ -225,6 +226,26 @@ static void unlock_lost(struct coordinator *c, const struct request *what, struc
     action_notice(c, NOTICE_LOST, lease)->reason = (enum lost_reason)what->lost;
 }
 
+/* UNLOCK keep=. A lock that is over is not kept; one that was extended elsewhere beyond its record here may be. */
+static void unlock_keep(struct coordinator *c, const struct coordinator_event *event, struct lease *lease,
+                        bool own)
+{
+    bool bound = lease != NULL && lease_is_bound(lease);
+    enum text over = event->what.has_token ? why_over(c, &event->what) : TEXT_NONE;
+    if (bound && c->now_ms >= lease->until_ms)
+        over = TEXT_EXPIRED;
+    if (over != TEXT_NONE) {
+        reply_to(c, event, REPLY_NOTHELD)->text = over;
+        return;
+    }
+    if (lease != NULL && c->now_ms >= lease->until_ms) {
+        rounds_end_extends(c, lease);
+        lease_lost(c, lease, LOST_EXPIRED);
+        lease = NULL;
+    }
+    kept_request(c, event, lease, own && lease != NULL);
+}
+
 static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
@@ -232,7 +253,9 @@ static void unlock(struct coordinator *c, const struct coordinator_event *event)
     bool own = lease != NULL && is_bound_to(lease, event->session);
     if (own && what->has_lost)
         unlock_lost(c, what, lease);
-    if (own)
+    if (what->keep_ms != 0 && (own ? lease->hold.depth == 1 : what->has_token))
+        unlock_keep(c, event, lease, own);
+    else if (own)
         unlock_own(c, event, lease);
     else if (what->has_token)
         unlock_by_token(c, event);
