@@ -44,6 +44,7 @@ struct coordinator_config {
     bool restart_guard; /* false: a restarted master votes at once */
     bool fanout_quorum; /* an attempt asks only Q masters at first: fanout.h */
     uint16_t no_kill; /* bit i: master i allows neither CLIENT ID nor CLIENT KILL, or they are no use there */
+    bool by_script;   /* no native commands (master/native.h): for the benchmark */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;

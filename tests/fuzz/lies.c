@@ -128,6 +128,12 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
         v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
         break;
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_RELEASE_DELEX:
+    case COMMAND_RELEASE_DELIFEQ:
+    case COMMAND_MOVE_IFEQ:
     case COMMAND_RELEASE_ALL:
     case COMMAND_MOVE_ALL:
     case COMMAND_HEAL:

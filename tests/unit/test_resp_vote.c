@@ -171,6 +171,22 @@ static const struct {
     {COMMAND_EXTEND, "-NOSCRIPT No matching script.\r\n", VOTE_NOT_RUN, 0},
     {COMMAND_CHECK, "-NOSCRIPT\r\n", VOTE_NOT_RUN, 0},
     {COMMAND_SET, "-NOSCRIPT No matching script.\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_RELEASE_DELEX, ":1\r\n", VOTE_YES, 0},
+    {COMMAND_RELEASE_DELEX, ":0\r\n", VOTE_NO, 0},
+    {COMMAND_RELEASE_DELEX, ":2\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_RELEASE_DELEX, "+OK\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_RELEASE_DELEX, "-ERR Key should be of string type if conditions are specified\r\n", VOTE_ERROR,
+     ERROR_WRONGTYPE},
+    {COMMAND_RELEASE_DELEX, "-ERR unknown command 'DELEX', with args beginning with: 'k'\r\n", VOTE_ERROR,
+     ERROR_OTHER},
+    {COMMAND_RELEASE_DELEX, "-NOPERM User u has no permissions to run the 'delex' command\r\n", VOTE_ERROR,
+     ERROR_NOPERM},
+    {COMMAND_RELEASE_DELEX, "-NOSCRIPT No matching script.\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_RELEASE_DELIFEQ, "-WRONGTYPE Operation against a key\r\n", VOTE_ERROR, ERROR_WRONGTYPE},
+    {COMMAND_MOVE_IFEQ, "+OK\r\n", VOTE_YES, 0},
+    {COMMAND_MOVE_IFEQ, "$-1\r\n", VOTE_NO, 0},
+    {COMMAND_MOVE_IFEQ, ":1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_MOVE_IFEQ, "-ERR syntax error\r\n", VOTE_ERROR, ERROR_OTHER},
 };
 
 T_EACH(replies_as_votes, sizeof votes / sizeof votes[0])

@@ -10,6 +10,7 @@ int64_t wall_offset_us, trace_rtts_us[MASTERS];
 struct master_info info[MASTERS];
 struct marker markers[MASTERS];
 bool show_probes, show_letters, show_tries;
+unsigned trace_natives[MASTERS];
 
 /* ---- masters ---- */
 
@@ -327,6 +328,7 @@ void trace_setup(void)
     steps_reset();
     memset(markers, 0, sizeof markers);
     show_probes = show_letters = show_tries = false;
+    memset(trace_natives, 0, sizeof trace_natives);
     now = 1000;
     wall_offset_us = 0;
     memset(trace_rtts_us, 0, sizeof trace_rtts_us);
