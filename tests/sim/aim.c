@@ -530,10 +530,15 @@ static void aim_natives(struct sim_plan *plan, struct swarm *swarm, enum mutant 
 {
     if (mutant == MUTANT_NATIVE_WAKES_NOBODY)
         aim_wakes(plan, swarm);
+    else if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        aim_hands(plan, swarm, mutant);
     else
         aim_releases(plan, swarm, mutant);
     plan->param[P_NATIVES] = 0x6565656;
-    if (mutant == MUTANT_NATIVE_PLAIN || mutant == MUTANT_NATIVE_WAKES_NOBODY)
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        swarm->resume_pct = 60;
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO || mutant == MUTANT_NATIVE_PLAIN ||
+        mutant == MUTANT_NATIVE_WAKES_NOBODY)
         return;
     swarm->rate[FAULT_NATIVE] = 1000;
     swarm->longest_ms[FAULT_NATIVE] = 50;
@@ -593,6 +598,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_NATIVE_PLAIN:
     case MUTANT_NATIVE_ACKNOWLEDGES:
     case MUTANT_NATIVE_DROPPED:
+    case MUTANT_NATIVE_MOVE_OF_TWO:
     case MUTANT_NATIVE_WAKES_NOBODY: aim_natives(plan, swarm, mutant); return;
     case MUTANT_HEAL_RELEASED:
     case MUTANT_HEAL_ACKNOWLEDGED:

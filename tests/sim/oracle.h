@@ -327,6 +327,8 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
                      const struct vote *vote);
 void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+void oracle_resume_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                           const struct reply *reply);
 void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);

@@ -186,6 +186,44 @@ T(another_server_is_asked_anew)
     vote("0,4", "RELEASE YES");
 }
 
+/* ---- RESUME ---- */
+
+T(a_token_moves_natively)
+{
+    start_mixed();
+    ask(1, "RESUME job token=X");
+    EXPECT("m0-2 MOVE_IFEQ job X T*", "m3-4 MOVE job X T*");
+    vote("0", "MOVE_IFEQ YES");
+    vote("1", "MOVE_IFEQ WRONGTYPE"); /* readers have the name there */
+    vote("2", "MOVE_IFEQ OTHER");
+    EXPECT("m1 MOVE job X T*", "m2 MOVE job X T*");
+    vote("1", "MOVE NO");
+    vote("2", "MOVE YES");
+    vote("3", "MOVE YES");
+    EXPECT("m0,2-4 EXTEND job T1 10000", "m0,2-4 ZADD job *");
+    vote("4", "MOVE YES");
+    vote("0,2-4", "EXTEND 10000, ZADD YES");
+    forget();
+    ask(2, "RESUME other token=Y");
+    EXPECT("m0-1 MOVE_IFEQ other T2 T3", "m2-4 MOVE other T2 T3");
+    vote("0-1", "MOVE_IFEQ NO");
+    vote("2-4", "MOVE NO");
+    forget();
+}
+
+/* The set-back is a script: it asks the masters that may have either token. */
+T(a_move_is_set_back_by_script)
+{
+    start_mixed();
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE_IFEQ YES");
+    vote("1-2", "MOVE_IFEQ NO");
+    vote("3", "MOVE NO");
+    EXPECT("m0-2 MOVE_IFEQ job X T1", "m3-4 MOVE job X T1", "m0-4 MOVE job T1 X", "s1 #1 -NOQUORUM *");
+    vote("4", "MOVE YES, MOVE YES");
+    vote("0-3", "MOVE YES");
+}
+
 T(by_script)
 {
     config.by_script = true;
