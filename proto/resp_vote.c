@@ -85,6 +85,12 @@ static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
         vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
 }
 
+static void vote_all_or_none(const struct resp_reply *reply, struct vote *vote)
+{
+    vote_yes_no(reply, vote);
+    vote->number = LIST_NAMES;
+}
+
 static void vote_letter(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && reply->integer >= 0)

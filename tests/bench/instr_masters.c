@@ -199,6 +199,8 @@ static void command_run(struct master *m, const struct piece *words)
     else if (is_word(words[0], "DELEX"))
         say(m,
             is_word(words[3], "x") ? ":0\r\n" : ":1\r\n"); /* the handshake's has a key that is not there */
+    else if (is_word(words[0], "MSETEX"))
+        say(m, is_word(words[4], "XX") ? ":0\r\n" : ":1\r\n");
     else if (is_word(words[0], "DELIFEQ"))
         say(m, "-ERR unknown command 'DELIFEQ'\r\n");
     else if (is_word(words[0], "PING")) /* a subscribed connection's PING */

@@ -206,6 +206,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         return;
     case COMMAND_TRY_DELEX:
     case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_MSETEX:
     case COMMAND_TRY_IFEQ: /* every other master knows all of them */
         *vote = (struct vote){.kind = m->index % 2 ? VOTE_ERROR : VOTE_NO, .error = ERROR_OTHER};
         return;

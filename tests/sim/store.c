@@ -330,13 +330,16 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     store_expire(s, now_ms, command->name);
     if (command->name & SIM_LIST) {
         store_run_list(s, now_ms, command, &to, vote);
+        if (command->native == COMMAND_SET_MSETEX)
+            vote->number = LIST_NAMES; /* it names no key */
         return;
     }
     switch (command->verb) {
     case COMMAND_TRY: vote->kind = VOTE_YES; return;
     case COMMAND_TRY_DELEX:
     case COMMAND_TRY_DELIFEQ:
-    case COMMAND_TRY_IFEQ: return; /* the key is not there */
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX: return; /* the key is not there */
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;

@@ -29,7 +29,8 @@ bool store_native(struct store_key *key, int64_t now_ms, const struct store_comm
 /* The server looks at the command, and not at what it would do. */
 bool store_native_refuses(const struct store_command *command, enum vote_error error, bool *refuses)
 {
-    bool sets = command->native == COMMAND_MOVE_IFEQ || command->verb == COMMAND_TRY_IFEQ;
+    bool sets = command->native == COMMAND_MOVE_IFEQ || command->native == COMMAND_SET_MSETEX ||
+                command->verb == COMMAND_TRY_IFEQ || command->verb == COMMAND_TRY_MSETEX;
     if (!command_is_native(command->native) && !asks(command->verb))
         return false;
     *refuses = error != ERROR_OOM || sets;

@@ -127,7 +127,9 @@ static bool knows[NATIVES];
 static void draw_native(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     for (unsigned i = 0; i < NATIVES; i++) {
-        if (!knows[i] || model_natives[i].verb != command->verb || (command->name & SIM_LIST) ||
+        bool list = (command->name & SIM_LIST) != 0;
+        if (!knows[i] || model_natives[i].verb != command->verb ||
+            list != (model_natives[i].native == COMMAND_SET_MSETEX) ||
             chance_below(sequence, 3, step, CHANCE_PLAN, 3) == 0)
             continue;
         command->native = model_natives[i].native;

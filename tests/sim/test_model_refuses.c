@@ -186,8 +186,11 @@ T_EACH(a_server_that_refuses_is_modelled, sizeof(refusals) / sizeof(refusals[0])
     }
     for (unsigned i = 0; i < 4 * NATIVES; i++) {
         const struct model_native *native = &model_natives[i % NATIVES];
-        struct store_command command = {
-            .verb = native->verb, .native = native->native, .name = names[i / NATIVES % 2]};
+        bool list = native->native == COMMAND_SET_MSETEX;
+        struct store_command command = {.verb = native->verb,
+                                        .native = native->native,
+                                        .number = LONG_MS,
+                                        .name = names[i / NATIVES % 2 + (list ? NAMES : 0)]};
         command.tok = 1;
         command.to = 2;
         model_ids(&command);

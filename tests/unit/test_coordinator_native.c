@@ -2,7 +2,7 @@
 #include "daemon/coordinator/data/state.h"
 #include "tests/unit/trace.h"
 
-enum { DELEX = 1, DELIFEQ = 2, IFEQ = 4 };
+enum { DELEX = 1, DELIFEQ = 2, IFEQ = 4, MSETEX = 8 };
 
 /* Masters 0 and 1 are of one kind, 2 of another, 3 and 4 know no native command. */
 static void start_mixed(void)
@@ -222,6 +222,30 @@ T(a_move_is_set_back_by_script)
     EXPECT("m0-2 MOVE_IFEQ job X T1", "m3-4 MOVE job X T1", "m0-4 MOVE job T1 X", "s1 #1 -NOQUORUM *");
     vote("4", "MOVE YES, MOVE YES");
     vote("0-3", "MOVE YES");
+}
+
+/* ---- lists ---- */
+
+T(a_list_is_set_natively_by_who_does_not_wait)
+{
+    trace_natives[0] = trace_natives[1] = MSETEX;
+    start(3);
+    ask(1, "LOCK a,b");
+    EXPECT("m0-1 SET_MSETEX a,b T1 *", "m2 SET a,b T1 *", "m0-2 ZADD a,b *");
+    vote("0", "SET_MSETEX YES, ZADD YES");
+    vote("1", "SET_MSETEX NOPERM, ZADD YES");
+    EXPECT("m1 SET a,b T1 *");
+    vote("2", "SET YES, ZADD YES");
+    EXPECT("m0 ZADD a,b *", "m2 ZADD a,b *"); /* anew: one proposal came before its SET */
+    vote("0", "ZADD YES");
+    vote("2", "ZADD YES");
+    EXPECT("s1 #1 +LOCKED a,b *");
+    vote("1", "SET YES");
+    ask(2, "LOCK c,d wait=10s"); /* it is to know which of them is not free */
+    EXPECT("m0-2 SET c,d T2 *", "m0-2 ZADD c,d *");
+    forget();
+    vote("0-2", "SET NO:0, ZADD YES");
+    forget();
 }
 
 T(by_script)

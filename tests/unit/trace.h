@@ -57,7 +57,7 @@ struct marker {
 extern struct marker markers[MASTERS];
 extern bool show_probes;
 extern bool show_letters; /* false: the trace answers LETTER, and EXPECT does not see it */
-/* The native commands that the master knows: bit 0 DELEX, bit 1 DELIFEQ, bit 2 IFEQ. The trace answers the questions. */
+/* The native commands that the master knows: bit 0 DELEX, bit 1 DELIFEQ, bit 2 IFEQ, bit 3 MSETEX. The trace answers the questions. */
 extern unsigned trace_natives[MASTERS];
 extern bool show_tries; /* TRY is seen as well; else masters have all that it asks for */
 

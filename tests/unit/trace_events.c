@@ -82,6 +82,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return look_vote(word, command);
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
+    if (strcmp(word, "NO") == 0 && command->verb == COMMAND_SET_MSETEX)
+        return (struct vote){.kind = VOTE_NO, .number = LIST_NAMES};
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
     if (strncmp(word, "NO:", 3) == 0) /* SET of a list: the place of a name that is not free */

@@ -177,6 +177,7 @@ void command_text(char *out, const struct command *command)
     case COMMAND_TRY_DELEX:
     case COMMAND_TRY_DELIFEQ:
     case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX:
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_INFO: snprintf(out, LINE, "%s", verb); break;

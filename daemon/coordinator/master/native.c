@@ -29,16 +29,18 @@ void native_told(struct coordinator *c, struct master *m, enum command_verb verb
             set(c, m, natives[i].native, vote->kind == VOTE_YES || vote->kind == VOTE_NO);
 }
 
-/* Errors that say nothing of the command, such as READONLY, would be the script's answer, too. A key of another type
- * (readers have the name) says nothing of the next key. */
+/* Errors that say nothing of the command, such as READONLY, would be the script's answer, too. Where a value is
+ * compared, a key of another type (readers have the name) says nothing of the next key. */
 bool native_refused(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
     if (vote->kind != VOTE_ERROR)
         return false;
-    bool lacks = vote->error == ERROR_OTHER || vote->error == ERROR_NOPERM || vote->error == ERROR_NOAUTH;
-    if (lacks)
+    bool of_key = vote->error == ERROR_WRONGTYPE && verb != COMMAND_SET_MSETEX;
+    bool lacks = vote->error == ERROR_OTHER || vote->error == ERROR_NOPERM || vote->error == ERROR_NOAUTH ||
+                 vote->error == ERROR_WRONGTYPE;
+    if (lacks && !of_key)
         set(c, m, verb, false);
-    return lacks || vote->error == ERROR_WRONGTYPE;
+    return lacks;
 }
 
 void native_forget(struct coordinator *c, struct master *m)
