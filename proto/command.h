@@ -83,6 +83,16 @@ static inline bool command_is_native(enum command_verb verb)
     return (unsigned)verb >= COMMAND_VERBS - NATIVES;
 }
 
+/* The question of the handshake whether a server knows the native command of that number. */
+static inline enum command_verb command_question(unsigned native)
+{
+    static const uint8_t questions[NATIVES] = {
+#define NATIVE(name, form, vote, words) COMMAND_TRY_##form,
+#include "proto/command.def"
+    };
+    return (enum command_verb)questions[native];
+}
+
 /* The verb for a list of names that does what this verb does for one name. */
 static inline enum command_verb command_for_all(enum command_verb verb)
 {

@@ -276,6 +276,8 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;              /* its maxmemory-policy may evict locks */
+    uint32_t natives;         /* the native commands that it gets, a bit for each in their order */
+    uint32_t natives_denied;  /* those that it knows, and its ACL denies */
     enum lacking lacks;       /* the command that it refused, if that is why it is refused */
     uint32_t their_masters;   /* WHY_GROUP: N in the master's key; 0: another master's key differs */
     int64_t their_max_ttl_ms; /* WHY_GROUP: max_ttl in the master's key */

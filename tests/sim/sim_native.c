@@ -9,17 +9,11 @@ enum { KNOWN_BITS = 4 };
 bool native_is_known(const struct sim_world *w, const struct sim_master *m,
                      const struct store_command *command, struct vote *vote)
 {
-    static const struct {
-        enum command_verb question, native;
-    } natives[NATIVES] = {
-#define NATIVE(name, form, vote, words) {COMMAND_TRY_##form, COMMAND_##name##_##form},
-#include "proto/command.def"
-    };
     _Static_assert((int)NATIVES <= (int)KNOWN_BITS, "a digit of the plan's number tells all of one server");
     unsigned server = (m->index + m->epoch) % SIM_MASTERS;
     uint64_t known = (uint64_t)w->plan->param[P_NATIVES] >> (KNOWN_BITS * server);
     for (unsigned i = 0; i < NATIVES; i++) {
-        if (command->verb != natives[i].question && command->native != natives[i].native)
+        if (command->verb != command_question(i) && command->native != COMMAND_VERBS - NATIVES + i)
             continue;
         bool denied = w->now_us < m->native_until_us;
         *vote = (struct vote){.kind = VOTE_ERROR, .error = denied ? m->native_error : ERROR_OTHER};

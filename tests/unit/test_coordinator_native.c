@@ -248,6 +248,40 @@ T(a_list_is_set_natively_by_who_does_not_wait)
     forget();
 }
 
+/* ---- what is denied ---- */
+
+static uint32_t denied(unsigned master)
+{
+    struct master_row row;
+    coordinator_master_row(core, now, master, &row);
+    return row.natives_denied;
+}
+
+T(a_right_that_is_given_later_is_found)
+{
+    trace_natives[0] = DELEX;
+    start(3);
+    handshakes_until(5000);
+    ck_assert_uint_eq(denied(0), 0);
+    grant(1, "LOCK job ttl=10s");
+    uint32_t changes = coordinator_master_changes(core, 0);
+    ask(1, "UNLOCK job");
+    forget();
+    vote("0", "RELEASE_DELEX NOPERM, RELEASE YES");
+    vote("1-2", "RELEASE YES");
+    forget();
+    ck_assert_uint_eq(denied(0), DELEX);
+    ck_assert_uint_eq(coordinator_master_changes(core, 0), changes + 1); /* the log tells it */
+    handshakes_until(now + 61000); /* the trace's master knows it again */
+    ck_assert_uint_eq(denied(0), 0);
+    grant(1, "LOCK job ttl=10s");
+    ask(1, "UNLOCK job");
+    EXPECT("m0 RELEASE_DELEX job T*", "m1-2 RELEASE job T*");
+    vote("0", "RELEASE_DELEX YES");
+    vote("1-2", "RELEASE YES");
+    forget();
+}
+
 T(by_script)
 {
     config.by_script = true;

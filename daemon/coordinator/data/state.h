@@ -524,11 +524,12 @@ struct coordinator {
     /* Masters whose clocks jump again and again. Keys end early there, so in quarantine not even a
      * confirmed "extended" counts. */
     masters_t fast;
-    masters_t stale;            /* voters and extenders that were not probed for long: no round is decided */
-    int64_t fresh_until_ms;     /* no other one of them becomes stale before */
-    masters_t listening;        /* masters that publish to this daemon */
-    masters_t natives[NATIVES]; /* for each native command, the masters that get it: master/native.h */
-    uint32_t memories;          /* how often a master began a new memory: see struct master */
+    masters_t stale;        /* voters and extenders that were not probed for long: no round is decided */
+    int64_t fresh_until_ms; /* no other one of them becomes stale before */
+    masters_t listening;    /* masters that publish to this daemon */
+    /* For each native command, the masters that get it, and those that know it, but deny it: master/native.h */
+    masters_t natives[NATIVES], natives_denied[NATIVES];
+    uint32_t memories; /* how often a master began a new memory: see struct master */
 
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */

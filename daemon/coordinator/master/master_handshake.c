@@ -145,6 +145,7 @@ void policy_ask(struct coordinator *c, struct master *m)
         return;
     m->info_ms = c->now_ms;
     handshake_ask(c, m, COMMAND_INFO);
+    native_ask_denied(c, m);
 }
 
 void policy_told(struct master *m, const struct vote *vote)

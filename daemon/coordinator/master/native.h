@@ -18,6 +18,8 @@
 
 /* Asks the master which of them it knows, as part of its handshake. */
 void native_ask(struct coordinator *c, struct master *m);
+/* Asks once more for those that its ACL denied, which an operator may have allowed since. */
+void native_ask_denied(struct coordinator *c, struct master *m);
 /* Whether the verb is one of these questions, which stand between the two in the table. */
 static inline bool native_is_question(enum command_verb verb)
 {
@@ -31,10 +33,15 @@ bool native_refused(struct coordinator *c, struct master *m, enum command_verb v
 /* Nothing is known of the master any more. */
 void native_forget(struct coordinator *c, struct master *m);
 
+static inline unsigned native_number(enum command_verb verb)
+{
+    return (unsigned)verb - (COMMAND_VERBS - NATIVES);
+}
+
 /* Those of the masters that get this native command. */
 static inline masters_t native_of(const struct coordinator *c, enum command_verb verb, masters_t masters)
 {
-    return c->natives[verb - (COMMAND_VERBS - NATIVES)] & masters;
+    return c->natives[native_number(verb)] & masters;
 }
 
 #endif
