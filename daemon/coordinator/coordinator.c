@@ -18,6 +18,7 @@
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
@@ -348,11 +349,12 @@ static void handle_timer(struct coordinator *c)
 
 /* ---- events ---- */
 
-static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb)
+static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb,
+                         const struct vote *vote)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round != NULL)
-        votes_told(c, round, event->master, verb, &event->vote);
+        votes_told(c, round, event->master, verb, vote);
 }
 
 static void vote_on_heal(struct coordinator *c, const struct coordinator_event *event)
@@ -365,13 +367,13 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
 }
 
 static void vote_on_release(struct coordinator *c, const struct coordinator_event *event,
-                            enum command_verb verb)
+                            enum command_verb verb, const struct vote *vote)
 {
     struct release *release = pool_find(&c->releases, event->ref);
     if (release != NULL)
-        release_vote(c, release, event->master, &event->vote);
+        release_vote(c, release, event->master, vote);
     else if (verb == COMMAND_MOVE)
-        vote_on_lock(c, event, verb);
+        vote_on_lock(c, event, verb, vote);
 }
 
 /* A user without the rights for the queue, or for readers, may have all others, so nothing follows for the
@@ -384,14 +386,17 @@ static bool lacks_queue_rights(const struct coordinator_event *event)
 
 static void handle_vote(struct coordinator *c, struct master *m, const struct coordinator_event *event)
 {
+    static const struct vote not_run = {.kind = VOTE_NOT_RUN};
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
     admission_heard(m, event->verb);
     enum command_verb verb = command_for_one(event->verb);
-    bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
-    if (refused && !lacks_queue_rights(event))
-        master_answered_error(c, m, verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
+    bool by_script = command_is_native(event->verb) && native_refused(c, m, event->verb, &event->vote);
+    const struct vote *vote = by_script ? &not_run : &event->vote;
+    bool refused = vote->kind == VOTE_ERROR || vote->kind == VOTE_NOT_RUN;
+    if (refused && !lacks_queue_rights(event) && !native_is_question(event->verb))
+        master_answered_error(c, m, verb, vote->kind == VOTE_ERROR ? vote->error : ERROR_OTHER);
     if (event->verb == COMMAND_TIME)
         m->liveness.rtt_us = event->rtt_us > 0 ? event->rtt_us : 0;
     if (event->verb <= COMMAND_GROUP_NEW) {
@@ -406,8 +411,8 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:
-    case COMMAND_MOVE: vote_on_release(c, event, verb); break;
-    default: vote_on_lock(c, event, verb);
+    case COMMAND_MOVE: vote_on_release(c, event, verb, vote); break;
+    default: vote_on_lock(c, event, verb, vote);
     }
 }
 

@@ -44,6 +44,7 @@ struct coordinator_config {
     bool restart_guard; /* false: a restarted master votes at once */
     bool fanout_quorum; /* an attempt asks only Q masters at first: fanout.h */
     uint16_t no_kill; /* bit i: master i allows neither CLIENT ID nor CLIENT KILL, or they are no use there */
+    bool by_script;   /* no native commands (master/native.h): for the benchmark */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
@@ -284,6 +285,8 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;              /* its maxmemory-policy may evict locks */
+    uint32_t natives;         /* the native commands that it gets, a bit for each in their order */
+    uint32_t natives_denied;  /* those that it knows, and its ACL denies */
     enum lacking lacks;       /* the command that it refused, if that is why it is refused */
     uint32_t their_masters;   /* WHY_GROUP: N in the master's key; 0: another master's key differs */
     int64_t their_max_ttl_ms; /* WHY_GROUP: max_ttl in the master's key */

@@ -208,6 +208,10 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->state = m->state;
     row->why = m->why;
     row->evicts = m->evicts;
+    for (unsigned i = 0; i < NATIVES; i++) {
+        row->natives |= (uint32_t)(c->natives[i] >> master & 1) << i;
+        row->natives_denied |= (uint32_t)(c->natives_denied[i] >> master & 1) << i;
+    }
     if (m->why == WHY_NOSCRIPT || m->why == WHY_NOPERM)
         row->lacks = m->handshake.lacks;
     if (m->why == WHY_GROUP) {

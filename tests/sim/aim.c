@@ -525,6 +525,26 @@ static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     plan->param[P_DAEMONS] = 3;
 }
 
+/* Masters of two kinds, of which some refuse what they did before. */
+static void aim_natives(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    if (mutant == MUTANT_NATIVE_WAKES_NOBODY)
+        aim_wakes(plan, swarm);
+    else if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        aim_hands(plan, swarm, mutant);
+    else
+        aim_releases(plan, swarm, mutant);
+    plan->param[P_NATIVES] = 0x6565656;
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        swarm->resume_pct = 60;
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO || mutant == MUTANT_NATIVE_PLAIN ||
+        mutant == MUTANT_NATIVE_WAKES_NOBODY)
+        return;
+    swarm->rate[FAULT_NATIVE] = 1000;
+    swarm->longest_ms[FAULT_NATIVE] = 50;
+    swarm->rate[FAULT_RESET] = 200;
+}
+
 /* Writers that become readers while others wait. */
 static void aim_downs(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
@@ -603,6 +623,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_UNDO_FROM_T0:
     case MUTANT_UNDO_BY_RECORD:
     case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;
+    case MUTANT_NATIVE_PLAIN:
+    case MUTANT_NATIVE_ACKNOWLEDGES:
+    case MUTANT_NATIVE_DROPPED:
+    case MUTANT_NATIVE_MOVE_OF_TWO:
+    case MUTANT_NATIVE_WAKES_NOBODY: aim_natives(plan, swarm, mutant); return;
     case MUTANT_HEAL_RELEASED:
     case MUTANT_HEAL_ACKNOWLEDGED:
     case MUTANT_HEAL_BY_PX:

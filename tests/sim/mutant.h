@@ -51,6 +51,12 @@
     X(HEAL_BY_PX, "heal_by_px", "* a heal's time counts from when it runs")                                 \
     X(UNCONFIRMED_EXTENDS, "unconfirmed_extends", "in quarantine an extended counts at once")               \
     X(RESUME_KEEPS_TOKEN, "resume_keeps_token", "RESUME extends under the old token")                       \
+    X(NATIVE_PLAIN, "native_plain", "* a native release compares nothing")                                  \
+    X(NATIVE_ACKNOWLEDGES, "native_acknowledges", "a refusal of a native release counts as done")           \
+    X(NATIVE_DROPPED, "native_dropped", "a native release that was refused is not repeated by script")      \
+    X(NATIVE_MOVE_OF_TWO, "native_move_of_two",                                                             \
+      "a key that may have either of two tokens is moved natively")                                         \
+    X(NATIVE_WAKES_NOBODY, "native_wakes_nobody", "a lock is given back natively though others wait")       \
     X(MOVE_NO_COMPARE, "move_no_compare", "* move does not compare the token")                              \
     X(RESUME_BELOW_QUORUM, "resume_below_quorum", "RESUME is granted where fewer than Q moved")             \
     X(RESUME_OLD_FENCE, "resume_old_fence", "RESUME takes no new fence")                                    \

@@ -43,7 +43,8 @@ enum {
     ORACLE_FENCES = 128,
     ORACLE_EXTENDS = 1024,
     TOK_TABLE = 1 << 17,
-    ORACLE_OUTSTANDING = 256
+    ORACLE_OUTSTANDING = 256,
+    ORACLE_MARKS = 256
 };
 
 /* A daemon's knowledge of a token at one master. */
@@ -171,6 +172,12 @@ struct sim_asked { /* a request */
 };
 
 struct sim_oracle {
+    unsigned marks; /* of the present step */
+    struct {
+        uint32_t conn, tok;
+    } mark[ORACLE_MARKS];
+    uint32_t
+        refused; /* the tok of a native release that a master refused, as the present step hears; 0: none */
     struct sim_tok *tok;
     uint32_t toks, tok_capacity;
     uint32_t *tok_table;
@@ -329,6 +336,8 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
                      const struct vote *vote);
 void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+void oracle_resume_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                           const struct reply *reply);
 void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
@@ -392,6 +401,12 @@ void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const stru
                      const struct vote *vote);
 /* oracle_keys.c */
 void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
+/* At the end of a step: a release may go out in several pieces, natively and by script, and its marks follow all of
+ * them. */
+void oracle_send_marks(struct sim_world *w);
+/* sim_native.c: before and after the daemon's step that hears a master's answer. */
+void oracle_native_heard(struct sim_world *w, const struct sim_msg *msg);
+void oracle_native_stepped(struct sim_world *w, struct sim_daemon *d, unsigned master);
 bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d);
 void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up);
 

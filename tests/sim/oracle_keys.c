@@ -1,4 +1,6 @@
 /* Commands of coordinators and their effect on masters: invariants 7, 8 and parts of 2 and 9. */
+#include <assert.h>
+
 #include "daemon/coordinator/base/token.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
@@ -59,9 +61,22 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
         daemon_master_row(d, now_ms, i, &row);
         if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
             continue;
-        struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
-        link_send(w, d->node[i].conn - 1, UP, &mark);
+        struct sim_oracle *o = &w->oracle;
+        assert(o->marks < ORACLE_MARKS);
+        o->mark[o->marks].conn = d->node[i].conn - 1;
+        o->mark[o->marks++].tok = tok;
     }
+}
+
+void oracle_send_marks(struct sim_world *w)
+{
+    struct sim_oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->marks; i++) {
+        struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = o->mark[i].tok};
+        if (w->conn[o->mark[i].conn].open_daemon)
+            link_send(w, o->mark[i].conn, UP, &mark);
+    }
+    o->marks = 0;
 }
 
 static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t tok, uint32_t other)

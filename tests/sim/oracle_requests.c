@@ -330,6 +330,8 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     else if (locked)
         oracle_reentered(w, d, request, reply);
     else if (a->verb == VERB_RESUME)
+        oracle_resume_refused(w, d, request, reply);
+    if (!locked && a->verb == VERB_RESUME)
         queue_push(w, w->now_us + ORPHAN_US, ITEM_ORPHANS, d->index, a->from, d->incarnation);
     if (locked && a->down) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "LOCKED");

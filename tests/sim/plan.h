@@ -85,6 +85,7 @@ static inline unsigned key_base(unsigned key)
     X(CALM, "calm") \
     X(JOIN_FROM, "join_from") \
     X(FLOOD, "flood") \
+    X(NATIVES, "natives") /* the native commands that a server knows, four bits for each */ \
     X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */ \
     X(TURN, "turn_us") /* a daemon may handle events for so long before what is due */
 
@@ -193,6 +194,7 @@ enum fault_kind {
     FAULT_WRONG,  /* daemon: its wall clock is wrong by arg ms, until it is set again */
     FAULT_FLOOD,  /* client: it pipelines arg requests for tokens that nobody has */
     FAULT_FORGE,  /* master: a stranger publishes letters about name arg to all daemons */
+    FAULT_NATIVE, /* master: it refuses native commands for a while; arg: NOPERM, or that it knows none */
     FAULT_KINDS
 };
 

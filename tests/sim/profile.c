@@ -109,6 +109,30 @@ static void draw_lacks(const struct sim_plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_SCORES] = swarm->longest_ms[FAULT_WRONG] = 1;
 }
 
+/* Fleets of one kind, or of several; the rights may be taken from the daemons at any time. */
+static void draw_natives(struct sim_plan *plan, struct swarm *swarm)
+{
+    enum {
+        NOTHING,
+        REDIS_8_4 = 1 | 4 | 8,
+        VALKEY_9_0 = 2 | 4,
+        VALKEY_8_1 = 4,
+        VALKEY_9_1 = 2 | 4 | 8,
+        ALL = 15
+    };
+    static const int64_t kinds[] = {NOTHING,    REDIS_8_4,  REDIS_8_4,  VALKEY_9_1,
+                                    VALKEY_9_1, VALKEY_9_0, VALKEY_8_1, ALL};
+    struct draw draw = {.seed = plan->seed, .who = 21};
+    bool any = percent(&draw, 70), one = percent(&draw, 40);
+    int64_t kind = kinds[between(&draw, 1, 7)];
+    if (plan->mutant != MUTANT_NONE) /* aim.c says where they show a planted bug */
+        return;
+    for (unsigned i = 0; i < SIM_MASTERS && any; i++)
+        plan->param[P_NATIVES] |= (one ? kind : kinds[between(&draw, 0, 7)]) << (4 * i);
+    swarm->rate[FAULT_NATIVE] = any && percent(&draw, 50) ? between(&draw, 10, 300) : 0;
+    swarm->longest_ms[FAULT_NATIVE] = between(&draw, 1, 2 * plan->param[P_MAX_TTL]);
+}
+
 /* Fences may fall after masters forgot them, if a daemon's clock is behind all others by more than their window. */
 static bool swarm_forgets(const struct swarm *swarm)
 {
@@ -209,6 +233,8 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || percent(draw, 70) ? 1 : -1);
     if (kind == FAULT_LACKS)
         fault->field[F_ARG] = between(draw, 0, LACKS - 1);
+    if (kind == FAULT_NATIVE)
+        fault->field[F_ARG] = percent(draw, 50) ? ERROR_NOPERM : ERROR_OTHER;
     if (kind == FAULT_DENY)
         fault->field[F_ARG] = between(draw, 0, DENIALS - 1);
     if (kind == FAULT_RELOAD)
@@ -655,6 +681,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_params(plan, &params, seconds);
     draw_swarm(plan, &habits, &swarm);
     draw_lacks(plan, &swarm);
+    draw_natives(plan, &swarm);
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
     draw_breaks(plan, &swarm);
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;

@@ -123,6 +123,7 @@ enum msg_kind {
 struct sim_msg {
     uint8_t kind;
     uint8_t verb;
+    uint8_t native; /* the native command that does it; 0: none */
     uint32_t name;
     uint32_t conn, next;
     int64_t at_us;
@@ -186,7 +187,8 @@ struct sim_master {
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
     int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us, lacks_until_us;
-    enum vote_error error;
+    int64_t native_until_us; /* until then it refuses native commands, with native_error */
+    enum vote_error error, native_error;
     enum lack lacks;
     bool scripts;
     bool restored; /* came back once with an old snapshot: deleted keys may be back */
@@ -445,6 +447,10 @@ void daemon_line(struct sim_world *w, uint32_t message);
 void node_start(struct sim_world *w, struct sim_daemon *d);
 void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_dial_timeout(struct sim_world *w, uint32_t conn);
+/* sim_native.c: whether the server knows the command, if it is a native one; else *vote becomes its error. */
+struct store_command;
+bool native_is_known(const struct sim_world *w, const struct sim_master *m,
+                     const struct store_command *command, struct vote *vote);
 bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 /* The index of a name, or of a slot's own. */

@@ -307,6 +307,8 @@ static void run_key(struct store *s, int64_t now_ms, const struct store_command 
             *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OOM};
         return;
     }
+    if (store_native(key, now_ms, command, vote))
+        return;
     switch (command->verb) {
     case COMMAND_SET:
     case COMMAND_HEAL: store_set(key, now_ms, command, vote); return;
@@ -329,10 +331,16 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     store_expire(s, now_ms, command->name);
     if (command->name & SIM_LIST) {
         store_run_list(s, now_ms, command, &to, vote);
+        if (command->native == COMMAND_SET_MSETEX)
+            vote->number = LIST_NAMES; /* it names no key */
         return;
     }
     switch (command->verb) {
     case COMMAND_TRY: vote->kind = VOTE_YES; return;
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX: return; /* the key is not there */
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
@@ -373,9 +381,12 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
                    enum vote_error error)
 {
     enum command_verb verb = command->verb;
-    bool asks = (verb <= COMMAND_TIME && verb != COMMAND_TRY) || verb == COMMAND_LETTER; /* PUBLISH */
+    bool asks = (verb <= COMMAND_TIME && (verb < COMMAND_TRY || verb == COMMAND_TIME)) ||
+                verb == COMMAND_LETTER; /* PUBLISH */
     bool writes = false, grows = false;
     struct group group;
+    if (error != ERROR_LOADING && error != ERROR_BUSY && store_native_refuses(command, error, &writes))
+        return writes;
     if (command->name & SIM_LIST)
         writes = store_list_writes(s, now_ms, command, &grows);
     switch (command->name & SIM_LIST ? COMMAND_TIME : verb) {

@@ -148,7 +148,8 @@ T(numbers_to_their_ends)
 T(tags)
 {
     struct reply reply = a_reply(REPLY_HELD);
-    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    struct tag longest = {.len = TAG_BYTES};
+    memcpy(longest.text, "abcdefghijklmnop", TAG_BYTES);
     char out[SERVER_LINE_BYTES];
 
     ck_assert_str_eq(as_text(out, line_format_reply(out, &seven, &reply)),
@@ -352,7 +353,8 @@ T(refusals_by_hand)
 T(the_longest_reply_fits)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
-    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    struct tag longest = {.len = TAG_BYTES};
+    memcpy(longest.text, "abcdefghijklmnop", TAG_BYTES);
     char out[SERVER_LINE_BYTES];
 
     reply.name.len = NAME_BYTES;

@@ -20,6 +20,7 @@
  *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|ALONG|DEQUEUE <name>
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
  *     m0-4 LETTER <name> <token>             m0-4 RELEASE <list> <token> LETTER
+ *     m0-4 RELEASE_DELEX|RELEASE_DELIFEQ <name> <token>
  *     m0-4 LOOK <name> <slots>[ JOIN]
  *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
  *     m0 CLIENT_ID | INFO | KILL <id>
@@ -56,7 +57,9 @@ struct marker {
 extern struct marker markers[MASTERS];
 extern bool show_probes;
 extern bool show_letters; /* false: the trace answers LETTER, and EXPECT does not see it */
-extern bool show_tries;   /* TRY is seen as well; else masters have all that it asks for */
+/* The native commands that the master knows: bit 0 DELEX, bit 1 DELIFEQ, bit 2 IFEQ, bit 3 MSETEX. The trace answers the questions. */
+extern unsigned trace_natives[MASTERS];
+extern bool show_tries; /* TRY is seen as well; else masters have all that it asks for */
 
 /* Each trace begins with these settings and without a coordinator, and ends with no action left. */
 void trace_setup(void);

@@ -21,6 +21,9 @@ void token_make(struct token *token, const struct token *self, enum token_kind k
 int token_slot(const struct token *token);
 /* Whether a daemon of this version has made it. */
 bool token_is_made(const struct token *token);
+/* Whether it looks like a token of this daemon and of that kind. Its sum is not looked at: a token that somebody else
+ * made up so is as good, for whoever only wants to know whose channel is told of it, and whether readers may have it. */
+bool token_is_of(const struct token *token, const struct token *self, enum token_kind kind);
 /* Whether a daemon made it for a reader. */
 bool token_is_shared(const struct token *token);
 /* Whether a daemon made it for a name that is kept: it may live for longer than any lock. */

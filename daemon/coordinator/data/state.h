@@ -579,7 +579,9 @@ struct coordinator {
     masters_t stale;        /* voters and extenders that were not probed for long: no round is decided */
     int64_t fresh_until_ms; /* no other one of them becomes stale before */
     masters_t listening;    /* masters that publish to this daemon */
-    uint32_t memories;      /* how often a master began a new memory: see struct master */
+    /* For each native command, the masters that get it, and those that know it, but deny it: master/native.h */
+    masters_t natives[NATIVES], natives_denied[NATIVES];
+    uint32_t memories; /* how often a master began a new memory: see struct master */
 
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */

@@ -116,8 +116,9 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
     command->number = verb == COMMAND_EXTEND ? extend_by_ms(c, number) : number;
-    command->token = verb == COMMAND_MOVE ? round->resume->old : round->token;
-    if (verb == COMMAND_MOVE)
+    bool moves = command_for_one(verb) == COMMAND_MOVE;
+    command->token = moves ? round->resume->old : round->token;
+    if (moves)
         show_move(round, command);
     if (lease != NULL)
         show_secret(lease, command);
