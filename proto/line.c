@@ -418,7 +418,7 @@ static enum line_result read_rest(struct parse *p)
         return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
     if (list && slots)
         return line_refuse(p, REPLY_BADARG, "slots= is for one name, not for several at once");
-    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
+    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) | (p->seen & OPTION_BIT(OPTION_WAIT)) : 0;
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(
             p, REPLY_BADARG,

@@ -21,6 +21,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/admission.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/session/request.h"
 #include "daemon/coordinator/session/session_end.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -57,7 +58,8 @@ static bool make_tables(struct coordinator *c)
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
-                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */;
+                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */ +
+                     config->max_locks /* repeats */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -74,11 +76,12 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           pool_init(&c->repeats, sizeof(struct repeat), capacity(config->max_locks)) &&
            intern_init(&c->intern,
                        capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
-                           1 /* a request's */,
-                       capacity(lists) + capacity(rounds) + capacity(undo),
-                       config->max_locks + config->max_waiters) &&
+                           config->max_locks + 1 /* a request's */,
+                       capacity(lists) + capacity(rounds) + capacity(undo) + config->max_locks,
+                       2 * config->max_locks + config->max_waiters) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
@@ -159,6 +162,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->releases);
     pool_free(&c->sessions);
     pool_free(&c->lists);
+    pool_free(&c->repeats);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -245,7 +249,7 @@ bool coordinator_settles(const struct coordinator *c)
 
 bool coordinator_drained(const struct coordinator *c)
 {
-    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
+    return c->draining && c->waits.used == 0 && c->repeats.used == 0 && c->bound == 0 && c->asking == 0 &&
            c->releases_pending.first == NULL && (c->unsettled == 0 || c->ending);
 }
 
@@ -311,6 +315,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_TRIAL: trial_timer(c); break;
     case ITEM_LIST: may_go_on(c, names_timer(c, OWNER(list, item))); break;
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
+    case ITEM_REPEAT: repeat_timer(c, OWNER(repeat, item)); break;
     }
 }
 
@@ -476,6 +481,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     if (c->now_ms > c->fresh_until_ms)
         masters_overdue(c, fresh_look(c));
     dispatch(c, event);
+    repeat_answered(c, actions);
     admission_sent(c, actions);
     show_boottime(c, actions);
     c->event = NULL;
