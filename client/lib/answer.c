@@ -97,8 +97,10 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
         answer->limit = value;
     if (piece_is(key, "mode"))
         answer->shared = piece_is(value, "shared");
-    if (piece_is(key, "features"))
+    if (piece_is(key, "features")) {
         answer->takes_losses = has_feature(value, "lost");
+        answer->repeats = has_feature(value, "resume-wait");
+    }
     if (!read_number(value, &number))
         return 0;
     if (piece_is(key, "fence")) {
