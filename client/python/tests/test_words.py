@@ -5,7 +5,7 @@ from datetime import timedelta
 from unittest import mock
 
 import support  # noqa: F401
-from redlockd import BadArgumentError, Client, UnreachableError, errors
+from redlockd import BadArgumentError, Client, UnreachableError, errors, name_of, parts_of
 from redlockd._address import Place, Where, parse_place
 from redlockd._clock import Sample
 from redlockd._lines import Answer, checked_name, duration_ms
@@ -92,6 +92,19 @@ class Addresses(unittest.TestCase):
         self.addCleanup(client.close)
         with self.assertRaisesRegex(UnreachableError, "unix:/nowhere/at-all.*redlockd --dev"):
             client.lock("job").acquire()
+
+
+class Names(unittest.TestCase):
+    def test_what_a_name_may_not_have_is_encoded(self):
+        for parts, name in {
+            ("order", 17): "order:17", ("file", "a b:c"): "file:a%20b%3Ac", ("#1", '=",%'): "%231:%3D%22%2C%25",
+            ("é\n",): "%C3%A9%0A", ("order", ""): "order:",
+        }.items():
+            self.assertEqual(name_of(*parts), name)
+            self.assertEqual(parts_of(name), tuple(map(str, parts)))
+        for parts in ((), ("",), ("", "x"), ("x" * 201,)):
+            with self.assertRaises(BadArgumentError, msg=parts):
+                name_of(*parts)
 
 
 class Clocks(unittest.TestCase):
