@@ -441,7 +441,7 @@ static enum line_result read_rest(struct parse *p)
         return line_refuse(p, REPLY_BADARG, "keep= is for a lock that was not lost: leave lost= out");
     if ((p->request->keep_ms != 0 || p->request->kept) && list)
         return line_refuse(p, REPLY_BADARG, "keep= and kept are for one name, not for several at once");
-    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
+    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) | (p->seen & OPTION_BIT(OPTION_WAIT)) : 0;
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(
             p, REPLY_BADARG,

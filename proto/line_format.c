@@ -337,7 +337,7 @@ static char *line_put_text(char *out, const struct reply *reply)
     if (reply->code == REPLY_DENIED) /* the request waited when the right was taken away */
         return line_put(out, " : the right to lock it was taken away");
     if (reply->code == REPLY_BADTAG) /* only CANCEL gets this reply */
-        return line_put(out, " : no LOCK waits there, or its grant was already written");
+        return line_put(out, " : nothing waits there, or its grant was already written");
     return out;
 }
 
@@ -373,7 +373,7 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = line_put_unsigned(line_put(at, " session="), session);
     at = line_put_signed(line_put(at, " now="), now_ms);
     at = line_put_signed(line_put(at, " behind="), behind_ms);
-    return line_put_end(out, line_put(at, " features=lost,keep"));
+    return line_put_end(out, line_put(at, " features=lost,keep,resume-wait"));
 }
 
 size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words)

@@ -80,12 +80,11 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_RESUME,
             .word = "RESUME",
             .argument = ARGUMENT_NAMES,
-            .takes = TOKEN | TTL | MAX | NOTE,
+            .takes = TOKEN | TTL | WAIT | MAX | NOTE,
             .needs = TOKEN,
             .example = "RESUME job token=<40 hex>",
-            .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : takes its lock over, "
-                    "bound to "
-                    "this connection, with a new token",
+            .help = "RESUME <name> token=<token> [ttl=10s] [wait=5s] [max=5m] [note=<word>] : takes its "
+                    "lock over, bound to this connection, with a new token; tries for as long as wait=",
         },
     [VERB_CANCEL] =
         {

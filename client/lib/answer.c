@@ -101,6 +101,7 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
     if (piece_is(key, "features")) {
         answer->takes_losses = has_feature(value, "lost");
         answer->takes_keeps = has_feature(value, "keep");
+        answer->repeats = has_feature(value, "resume-wait");
     }
     if (!read_number(value, &number))
         return 0;

@@ -81,7 +81,7 @@ struct ask {
     enum ask_state state;
     enum ask_verb verb;
     unsigned *counted;         /* (ref) core->short_sent or ->waits_sent; NULL: it is not under way */
-    bool cancel;               /* LOCK: a CANCEL is to be sent */
+    bool cancel;               /* LOCK, RESUME: a CANCEL is to be sent */
     bool cancelled;            /* LOCK: the program has cancelled it */
     bool told_rows;            /* SHOW, WHO: the program has got rows, so it cannot be asked again */
     uint32_t slot;             /* its place in core->slots: the first half of its tag */
@@ -208,6 +208,7 @@ struct core {
     enum core_action action;
     bool takes_losses; /* redlockd takes lost= of UNLOCK ... */
     bool takes_keeps;  /* ... and keep= */
+    bool repeats;      /* redlockd repeats RESUME and downgrades for as long as wait= */
     bool local;        /* over a Unix socket */
     bool ever_up;      /* redlockd has answered once */
     bool fresh;        /* core_output() may have something to send */

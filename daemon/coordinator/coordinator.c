@@ -23,6 +23,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/admission.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/session/request.h"
 #include "daemon/coordinator/session/session_end.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -62,7 +63,7 @@ static bool make_tables(struct coordinator *c)
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
                      LIST_NAMES * lists /* letters */ + config->max_marks + MASTERS +
-                     3 /* the drain, the trial, the walk over marks */;
+                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -79,11 +80,12 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           pool_init(&c->repeats, sizeof(struct repeat), capacity(config->max_locks)) &&
            intern_init(&c->intern,
                        capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
-                           config->max_marks + 1 /* a request's */,
-                       capacity(lists) + capacity(rounds) + capacity(undo),
-                       config->max_locks + config->max_waiters) &&
+                           config->max_marks + config->max_locks + 1 /* a request's */,
+                       capacity(lists) + capacity(rounds) + capacity(undo) + config->max_locks,
+                       2 * config->max_locks + config->max_waiters) &&
            kept_init(c) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
@@ -171,6 +173,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->sessions);
     pool_free(&c->lists);
     kept_free_all(c);
+    pool_free(&c->repeats);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -257,7 +260,7 @@ bool coordinator_settles(const struct coordinator *c)
 
 bool coordinator_drained(const struct coordinator *c)
 {
-    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
+    return c->draining && c->waits.used == 0 && c->repeats.used == 0 && c->bound == 0 && c->asking == 0 &&
            c->releases_pending.first == NULL && (c->unsettled == 0 || c->ending);
 }
 
@@ -325,6 +328,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
     case ITEM_KEPT: kept_timer(c, OWNER(kept, item)); break;
     case ITEM_KEPT_WALK: kept_walk_timer(c); break;
+    case ITEM_REPEAT: repeat_timer(c, OWNER(repeat, item)); break;
     }
 }
 
@@ -500,6 +504,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
         masters_overdue(c, fresh_look(c));
     dispatch(c, event);
     kept_step(c);
+    repeat_answered(c, actions);
     admission_sent(c, actions);
     show_boottime(c, actions);
     c->event = NULL;

@@ -227,6 +227,18 @@ static void aim_resumes(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     plan->param[P_TAIL] = 100000;
 }
 
+/* Nothing is wrong; but two RESUMEs of one token meet, and tokens are shown that are not known yet, or no more. */
+static void aim_repeats(struct sim_plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    plan->param[P_MAX_TTL] = 4000;
+    swarm->resume_pct = 90;
+    swarm->via_pct = 50;
+    swarm->keep_ms = 300;
+}
+
 static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant == MUTANT_SET_IGNORED) {
@@ -639,6 +651,10 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RESUME_NO_SET_BACK:
     case MUTANT_RESUME_SET_BACK_ANSWERED:
     case MUTANT_RESUME_RELEASES: aim_resumes(plan, swarm, mutant); return;
+    case MUTANT_REPEAT_NOT:
+    case MUTANT_REPEAT_NOTHELD:
+    case MUTANT_REPEAT_LATE:
+    case MUTANT_REPEAT_CANCELLED: aim_repeats(plan, swarm); return;
     case MUTANT_STALL_BLAMES_MASTERS:
     case MUTANT_FIRST_ANSWER_BLAMED:
     case MUTANT_BASE_MOVED:

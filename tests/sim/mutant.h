@@ -64,6 +64,10 @@
     X(RESUME_SET_BACK_ANSWERED, "resume_set_back_answered",                                                 \
       "a RESUME that failed is set back only where an answer came")                                         \
     X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")           \
+    X(REPEAT_NOT, "repeat_not", "RESUME wait= is answered -NOTHELD at once")                                \
+    X(REPEAT_NOTHELD, "repeat_notheld", "-NOTHELD of a RESUME wait= is repeated beyond 100 ms")             \
+    X(REPEAT_LATE, "repeat_late", "a RESUME is repeated when the time of its wait= is over")                \
+    X(REPEAT_CANCELLED, "repeat_cancelled", "a RESUME that was cancelled goes on, and is answered")         \
     X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")               \
     X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")     \
     X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                         \

@@ -73,13 +73,16 @@ struct sim_tok {
     uint32_t down_of, down_to; /* a downgrade: the token before, and the one after it (oracle_down.c) */
     bool down_asked;           /* its client asked for that, and is a reader from then on */
     bool resumed;              /* a RESUME of it was sent to masters */
-    int64_t set_us;            /* its SET was sent */
-    bool granted;              /* +LOCKED was said */
-    bool excused;              /* masters forgot it unseen: the name may be granted to others too */
-    bool broken;               /* BREAK deleted its key ... */
-    uint16_t lettered;         /* ... and its daemon has heard so from these masters */
-    bool given_up; /* a client with the right to do so asked for its release, or its session ended */
-    bool released; /* its daemon sent a release */
+    int64_t tried_us;          /* RESUME: the attempt that made it began */
+    int64_t refused_us;        /* the last RESUME of it that all masters of refused_by refused was so */
+    uint8_t refused_by;
+    int64_t set_us;    /* its SET was sent */
+    bool granted;      /* +LOCKED was said */
+    bool excused;      /* masters forgot it unseen: the name may be granted to others too */
+    bool broken;       /* BREAK deleted its key ... */
+    uint16_t lettered; /* ... and its daemon has heard so from these masters */
+    bool given_up;     /* a client with the right to do so asked for its release, or its session ended */
+    bool released;     /* its daemon sent a release */
     bool lease, shared;
     bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
     bool maxed;       /* its daemon said that its max= is over */
@@ -339,6 +342,11 @@ void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request,
 void oracle_resume_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
                            const struct reply *reply);
 void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
+/* oracle_repeat.c: requests that the daemon repeats */
+void oracle_repeated(struct sim_world *w, const struct sim_daemon *d, const struct sim_asked *a,
+                     const struct reply *reply);
+void oracle_repeats(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t to);
+void oracle_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,

@@ -18,6 +18,7 @@ static void moves_on(struct sim_world *w, struct sim_daemon *d, const struct act
 {
     struct sim_tok *t = &w->oracle.tok[to];
     w->oracle.tok[tok].resumed = true;
+    oracle_repeats(w, d, tok, to);
     if (t->granted || t->released || (t->parent != 0 && t->parent != tok))
         violation(w, 6, "d%u moves T%u to T%u, which is not new", d->index, tok, to);
     t->parent = tok;
@@ -67,6 +68,8 @@ void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const st
     bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
     if (gone && t->parent != 0 && oracle_is_ours(t, d))
         t->unmoved |= oracle_bit(w->conn[msg->conn].master);
+    if (moves && gone)
+        oracle_refused(w, d, msg->to);
 }
 
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)

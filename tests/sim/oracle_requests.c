@@ -312,6 +312,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     bool over = s->state == SESSION_ENDED && reply->code == REPLY_LOCKED;
     if (over || a->incarnation != d->incarnation || a->daemon != d->index)
         violation(w, 6, "d%u answers request %u, whose session is over", d->index, request);
+    oracle_repeated(w, d, a, reply);
     a->answered = true;
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;

@@ -130,7 +130,9 @@ static inline unsigned key_base(unsigned key)
     X(BESIDE_KEEP, "beside_keep") \
     X(SLOTS_OFF, "slots_off") /* the number of slots that it names is the right one and so much more, from 1 to SIM_SLOTS */ \
     X(KEPT, "kept") /* its UNLOCK keeps the name for so many ms; 0: it does not */ \
-    X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */
+    X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */ \
+    X(REPEAT, "repeat") /* wait= of RESUME and of requests to become a reader; 0: none */ \
+    X(REPEAT_END, "repeat_end") /* such a RESUME is cancelled after so many ms; 0: it is not */
 /* clang-format on */
 
 #define PLAN_ENUM_P(id, name) P_##id,

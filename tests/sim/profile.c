@@ -453,6 +453,20 @@ static void draw_list(const struct sim_plan *plan, struct draw *draw, const stru
 }
 
 /* Second locks of the clients, drawn from a hash of its own, too. */
+/* The daemon repeats some RESUMEs and downgrades. */
+static void draw_repeats(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 21};
+    int64_t pct = percent(&draw, 50) && !plan_old ? between(&draw, 20, 100) : 0;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        field[O_REPEAT] = percent(&draw, pct) ? between(&draw, 1, 2 * plan->param[P_MAX_TTL]) : 0;
+        bool ends = percent(&draw, 20);
+        int64_t end_ms = between(&draw, 1, percent(&draw, 50) ? 10 : 200);
+        field[O_REPEAT_END] = ends && field[O_REPEAT] != 0 ? end_ms : 0;
+    }
+}
+
 static void draw_besides(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 13};
@@ -708,6 +722,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm.beside_pct = beside_pct(plan, seed);
     draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
+    draw_repeats(plan, seed);
     draw_slots_off(plan, seed);
     draw_keeps(plan, seed, &swarm);
     draw_rights(plan, seed, &swarm);

@@ -346,6 +346,7 @@ struct sim_client {
     uint32_t old;     /* the session that the lock was bound to before; 0: none, or it is closed */
     unsigned acts;    /* acts while it holds */
     unsigned resumes; /* RESUMEs among the acts */
+    bool cancels;     /* the present RESUME is to be cancelled */
     unsigned tries;   /* tries of the present RESUME ... */
     int64_t tried_us; /* ... since then */
     bool fresh;       /* second phase: asks for each name once, whatever its plan says */

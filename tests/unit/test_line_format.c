@@ -190,7 +190,7 @@ T(cancel_of_nothing)
     struct reply reply = a_reply(REPLY_BADTAG);
 
     reply.name.len = 0;
-    ck_reply(&reply, "-BADTAG : no LOCK waits there, or its grant was already written");
+    ck_reply(&reply, "-BADTAG : nothing waits there, or its grant was already written");
 }
 
 T(no_quorum)
@@ -323,12 +323,12 @@ T(hello)
 {
     char out[SERVER_LINE_BYTES];
 
-    ck_assert_str_eq(
-        as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000, 0)),
-        "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0 features=lost,keep");
+    ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000, 0)),
+                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0 "
+                     "features=lost,keep,resume-wait");
     ck_assert_str_eq(as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1, 2750)),
                      "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1 behind=2750 "
-                     "features=lost,keep");
+                     "features=lost,keep,resume-wait");
 }
 
 T(refusals_by_hand)

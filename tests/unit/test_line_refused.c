@@ -159,8 +159,8 @@ T(tokens_are_exact_and_never_echoed)
     ck_refused("CHECK job", "-BADARG job : CHECK needs the lock's token; write CHECK job token=<40 hex>");
     ck_refused("RESUME job ttl=1s",
                "-BADARG job : RESUME needs the lock's token; write RESUME job token=<40 hex>");
-    ck_refused("RESUME job token=" TOKEN " wait=1s",
-               "-BADARG job : RESUME has no option \"wait\"; it has ttl= max= note= token=");
+    ck_refused("RESUME job token=" TOKEN " hold=lease",
+               "-BADARG job : RESUME has no option \"hold\"; it has ttl= wait= max= note= token=");
     ck_refused("EXTEND job ttl=1s",
                "-BADARG job : EXTEND needs the lock's token; write EXTEND job token=<40 hex> ttl=30s");
 }

@@ -353,3 +353,10 @@ void resume_look(struct coordinator *c, struct round *round, bool late)
     else
         resume_fenced(c, round, fence_look(c, round, late));
 }
+
+void resume_cancel(struct coordinator *c, uint64_t session, uint64_t request)
+{
+    struct round *round = round_of_request(c, session, request);
+    assert(round != NULL && round->resume != NULL);
+    resume_fail(c, round, REPLY_CANCELLED);
+}

@@ -42,6 +42,7 @@ enum item_kind {
     ITEM_LETTER,
     ITEM_KEPT,
     ITEM_KEPT_WALK,
+    ITEM_REPEAT,
 };
 
 struct wait {
@@ -517,6 +518,25 @@ enum session_state {
     SESSION_DENYING,   /* its requests are being refused, then its locks lost, one a step */
 };
 
+/* A request with wait= that is asked again while it is refused (repeat.h). */
+struct repeat {
+    uint64_t id;
+    struct heap_item item;      /* the next attempt, while it pauses */
+    struct session *session;    /* (ref) */
+    struct repeat *next, *prev; /* of the same session */
+    uint64_t request;
+    struct peer peer;
+    int64_t asked_ms, deadline_ms;
+    int64_t ttl_ms, max_ms; /* as in the request */
+    uint64_t order;
+    struct token token;
+    const struct name *name; /* interned */
+    const struct word *note; /* interned; NULL: none */
+    uint32_t pauses;         /* how many there were so far */
+    bool resumes;            /* RESUME; else LOCK mode=shared */
+    bool finishes;           /* it was cancelled: the next answer is the last one */
+};
+
 struct session {
     uint64_t id;
     struct heap_item item; /* due now while the session is being ended */
@@ -527,6 +547,7 @@ struct session {
     uint32_t locks, waits, resumes; /* numbers of its holds, waits, and RESUMEs under way */
     struct hold *holds;             /* the holds bound to it */
     struct wait *waiting;
+    struct repeat *repeats;
 };
 
 struct coordinator {
@@ -547,7 +568,7 @@ struct coordinator {
     struct heap looks; /* heads that are due (queue_due()), by the ids of their waits */
     int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists,
-        kepts;
+        kepts, repeats;
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
     struct letter *letters; /* for each slot of the resources: where letters came */

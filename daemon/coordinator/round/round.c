@@ -194,6 +194,15 @@ void rounds_look_again(struct coordinator *c)
             in_flight_make_stale(&c->rounds_pending, in_flight);
 }
 
+struct round *round_of_request(struct coordinator *c, uint64_t session, uint64_t request)
+{
+    struct in_flight *in_flight = c->rounds_pending.first;
+    while (in_flight != NULL && (IN_FLIGHT_OWNER(round, in_flight)->session != session ||
+                                 IN_FLIGHT_OWNER(round, in_flight)->request != request))
+        in_flight = in_flight->next;
+    return in_flight != NULL ? IN_FLIGHT_OWNER(round, in_flight) : NULL;
+}
+
 void rounds_end_extends(struct coordinator *c, struct lease *lease)
 {
     for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL && lease->extending > 0;

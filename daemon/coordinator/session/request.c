@@ -16,6 +16,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "proto/slot.h"
 
@@ -301,12 +302,10 @@ static void request_cancel(struct coordinator *c, const struct coordinator_event
 {
     struct session *session = session_find(c, event->session);
     struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
-    if (wait == NULL) {
-        reply_to(c, event, REPLY_BADTAG);
-        return;
-    }
-    wait_cancel(c, wait, REPLY_CANCELLED);
-    reply_to(c, event, REPLY_OK);
+    if (wait != NULL)
+        wait_cancel(c, wait, REPLY_CANCELLED);
+    bool cancelled = wait != NULL || repeat_cancel(c, session, event->target);
+    reply_to(c, event, cancelled ? REPLY_OK : REPLY_BADTAG);
 }
 
 /* The lock's keys stay until their TTL is over: its holder may not have read !LOST yet, so no client may get
@@ -334,10 +333,10 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         lease_lost(c, lease, LOST_DENIED);
 }
 
-/* A list is stored at most twice in the step of a request. */
+/* A list is stored at most three times in the step of a request. */
 static bool is_crowded(struct coordinator *c, const struct coordinator_event *event)
 {
-    if (event->what.verb == VERB_CANCEL || event->what.name.more == 0 || intern_has_room(&c->intern, 2))
+    if (event->what.verb == VERB_CANCEL || event->what.name.more == 0 || intern_has_room(&c->intern, 3))
         return false;
     c->stats.refused_limit++;
     reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
@@ -373,7 +372,7 @@ static void request_of_slot(struct coordinator *c, const struct coordinator_even
 void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     int slot = event->what.has_token ? token_slot(&event->what.token) : -1;
-    if (!fit_request(c, event) || is_crowded(c, event))
+    if (!fit_request(c, event) || is_crowded(c, event) || !repeat_begin(c, event))
         return;
     if (slot >= 0 && event->what.name.len != 0 && event->what.name.more == 0)
         request_of_slot(c, event, (unsigned)slot);

@@ -5,6 +5,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
 
 enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
@@ -56,7 +57,8 @@ static void finish_some(struct coordinator *c, struct session *session)
         wait_cancel(c, wait, REPLY_CANCELLED);
         wait = to_cancel(c, session);
     }
-    heap_set(&c->deadlines, &session->item, wait != NULL ? c->now_ms : INT64_MAX);
+    bool more = wait != NULL || repeat_finish(c, session);
+    heap_set(&c->deadlines, &session->item, more ? c->now_ms : INT64_MAX);
 }
 
 static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
@@ -79,14 +81,16 @@ void session_timer(struct coordinator *c, struct session *session)
         finish_some(c, session);
         return;
     }
-    if (session->waiting != NULL && session->state == SESSION_DENYING) {
+    if (session->repeats != NULL) {
+        repeat_drop(c, session);
+    } else if (session->waiting != NULL && session->state == SESSION_DENYING) {
         wait_cancel(c, session->waiting, REPLY_DENIED);
     } else if (session->waiting != NULL) {
         wait_drop(c, session->waiting);
     } else if (session->holds != NULL) {
         end_lease(c, session, lease_of_hold(session->holds));
     }
-    if (session->waiting != NULL || session->holds != NULL) {
+    if (session->waiting != NULL || session->holds != NULL || session->repeats != NULL) {
         heap_set(&c->deadlines, &session->item, c->now_ms);
         return;
     }
