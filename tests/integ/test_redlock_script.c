@@ -208,10 +208,11 @@ T(bash_completes)
 static const char *fish_completion(const char *line)
 {
     char text[1024];
-    snprintf(text, sizeof text,
-             "source client/redlock.fish; function redlock; $R $argv; end; function timeout; $argv[2..]; end\n"
-             "complete -C '%s'",
-             line);
+    snprintf(
+        text, sizeof text,
+        "source client/redlock.fish; function redlock; $R $argv; end; function timeout; $argv[2..]; end\n"
+        "complete -C '%s'",
+        line);
     ck_assert_int_eq(RUN(&c, "fish", "--no-config", "-c", text), 0);
     ck_assert_str_eq(errors(&c), "");
     return output(&c);
