@@ -56,6 +56,9 @@ complete -c redlock -n '__redlock_takes_option run lock' -l note -x
 complete -c redlock -n '__redlock_takes_option run lock' -l client -x
 complete -c redlock -n '__redlock_takes_option run lock unlock extend check ping' -s q -l quiet
 complete -c redlock -n '__redlock_takes_option run' -s c -l command -x
+complete -c redlock -n '__redlock_takes_option run' -l every -xa $times
+complete -c redlock -n '__redlock_takes_option run' -l keep -xa $times
+complete -c redlock -n '__redlock_takes_option run' -l every-try
 complete -c redlock -n '__redlock_takes_option run' -l max -xa $times
 complete -c redlock -n '__redlock_takes_option run' -l grace -xa $times
 complete -c redlock -n '__redlock_is lock' -l lease

@@ -42,6 +42,9 @@ _redlock() {
             return
         fi
         _arguments $usual $quiet $take '(-c --command)'{-c,--command}'[a line for the shell]:command:' \
+            '--every[once in so long, on one of many hosts]:time:_redlock_times' \
+            '--keep[keep the name for so long in place of that]:time:_redlock_times' \
+            '--every-try[keep the name whatever the exit code is]' \
             '--max[how long redlockd renews it at most]:time:_redlock_times' \
             '--grace[how long the command may take to end]:time:_redlock_times' ':name:_redlock_names'
         ;;
