@@ -247,6 +247,25 @@ T(the_old_token_is_worth_nothing)
     ck_assert_uint_eq(kept_names(), 1);
 }
 
+/* The RESUME came first, so it has the lock; the UNLOCK is too late. */
+T(a_lock_that_is_being_resumed_is_not_kept)
+{
+    held(3);
+    ask(2, "RESUME job token=T1");
+    ask(1, "UNLOCK job keep=1h");
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 MOVE job T1 T3");
+    vote("0-1", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "MOVE NO");
+    EXPECT("s1 #3 -NOTHELD job *", "m0-2 RELEASE job T3|T1 WAKE");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    vote("0-1", "RELEASE NO");
+    vote("2", "MOVE YES, MOVE NO, EXTEND 10000, ZADD YES, RELEASE NO");
+    forget();
+    ck_assert_uint_eq(kept_names(), 0);
+}
+
 T(a_lock_whose_time_is_over_is_not_kept)
 {
     start(3);
