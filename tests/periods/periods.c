@@ -171,7 +171,7 @@ static void judge(int64_t begun_ms)
             ran += seen;
         }
     printf("periods=%lld ran=%u hosts=%u refused=%u starts=%u apart_least=%.3f of a period, too_early=%u\n",
-           (long long)(periods * JOBS), ran, hosts, refused, started, (double)shortest_ms / (double)period_ms,
+           (long long)periods * JOBS, ran, hosts, refused, started, (double)shortest_ms / (double)period_ms,
            early);
     fflush(stdout);
     ck_assert_uint_eq(early, 0);

@@ -107,7 +107,7 @@ T(a_master_that_is_away_gets_that_release_when_it_is_back)
     vote("0", "EXTEND " HOUR);
     vote("1", "EXTEND NO");
     work();
-    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 " HOUR " *", "s1 #2 -NOQUORUM *",
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 3600000 *", "s1 #2 -NOQUORUM *",
            "m0-1 RELEASE job T2|T1 WAKE");
     vote("0", "RELEASE YES");
     vote("1", "RELEASE NO");
