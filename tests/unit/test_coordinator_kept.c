@@ -107,7 +107,7 @@ T(a_master_that_is_away_gets_that_release_when_it_is_back)
     vote("0", "EXTEND " HOUR);
     vote("1", "EXTEND NO");
     work();
-    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 " HOUR " *", "s1 #2 -NOQUORUM *",
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 3600000 *", "s1 #2 -NOQUORUM *",
            "m0-1 RELEASE job T2|T1 WAKE");
     vote("0", "RELEASE YES");
     vote("1", "RELEASE NO");
@@ -245,6 +245,25 @@ T(the_old_token_is_worth_nothing)
     EXPECT("m0-2 MOVE job T1 T3", "s1 #4 -NOTHELD *", "m0-2 RELEASE job T3|T1 WAKE");
     vote("0-2", "RELEASE NO");
     ck_assert_uint_eq(kept_names(), 1);
+}
+
+/* The RESUME came first, so it has the lock; the UNLOCK is too late. */
+T(a_lock_that_is_being_resumed_is_not_kept)
+{
+    held(3);
+    ask(2, "RESUME job token=T1");
+    ask(1, "UNLOCK job keep=1h");
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 MOVE job T1 T3");
+    vote("0-1", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "MOVE NO");
+    EXPECT("s1 #3 -NOTHELD job *", "m0-2 RELEASE job T3|T1 WAKE");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    vote("0-1", "RELEASE NO");
+    vote("2", "MOVE YES, MOVE NO, EXTEND 10000, ZADD YES, RELEASE NO");
+    forget();
+    ck_assert_uint_eq(kept_names(), 0);
 }
 
 T(a_lock_whose_time_is_over_is_not_kept)
