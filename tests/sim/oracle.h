@@ -170,7 +170,8 @@ struct sim_asked { /* a request */
     uint16_t slots; /* as it says; 0: it names none */
     uint32_t from;  /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
-    int64_t keep_ms; /* UNLOCK keep= */
+    int64_t keep_ms; /* UNLOCK keep= ... */
+    uint32_t mark;   /* ... the mark that was made for it; 0: none yet */
     int64_t over_us; /* it stands in its daemon's queue no more; 0: it does, or never did */
 };
 
@@ -198,7 +199,6 @@ struct sim_oracle {
     int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
     uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
-    uint32_t keeping[SIM_DAEMONS][SIM_KEYS];   /* the last mark that a daemon sent */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
@@ -400,7 +400,8 @@ void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct a
 void oracle_extends_kept(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                          uint32_t tok);
 void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply, unsigned name);
+void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply,
+                 const struct sim_asked *asked);
 void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsigned name, uint32_t tok);
 void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 void oracle_drops_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);

@@ -11,16 +11,19 @@
 #include "tests/sim/sim.h"
 
 /* The mark is made for the UNLOCK of this token that is not answered yet. */
-static void kept_begins(struct sim_world *w, const struct sim_daemon *d, struct sim_tok *mark, uint32_t of)
+static void kept_begins(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t of)
 {
-    const struct sim_oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
+    struct sim_tok *mark = &o->tok[tok];
     mark->kept_of = of;
     mark->daemon = (uint8_t)d->index;
     mark->incarnation = d->incarnation;
     for (uint32_t i = o->asks - 1; i > 0 && mark->keep_ms == 0; i--)
         if (o->asked[i].verb == VERB_UNLOCK && o->asked[i].tok == of && o->asked[i].keep_ms != 0 &&
-            !o->asked[i].answered && o->asked[i].daemon == d->index)
+            !o->asked[i].answered && o->asked[i].daemon == d->index && o->asked[i].mark == 0) {
             mark->keep_ms = o->asked[i].keep_ms;
+            o->asked[i].mark = tok;
+        }
     if (mark->keep_ms == 0)
         violation(w, 6, "d%u marks n%u in place of T%u, though nobody asked for that", d->index, mark->name,
                   of);
@@ -39,9 +42,8 @@ void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct a
     if (t->granted && !t->given_up)
         violation(w, 2, "d%u marks n%u in place of T%u, which nobody gave up", d->index, t->name, of);
     if (mark->kept_of == 0)
-        kept_begins(w, d, mark, of);
+        kept_begins(w, d, to, of);
     oracle_sent(d, action, mark);
-    o->keeping[d->index][mark->name] = to;
     if (oracle_is_ours(t, d))
         t->forgotten = true;
 }
@@ -106,10 +108,12 @@ static bool may_have_lost(const struct sim_master *m, int64_t since_us)
     return m->lost_us >= since_us || m->held_us >= since_us || clock || m->restored;
 }
 
-void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply, unsigned name)
+void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply,
+                 const struct sim_asked *asked)
 {
     struct sim_oracle *o = &w->oracle;
-    uint32_t tok = o->keeping[d->index][name];
+    uint32_t tok = asked->mark;
+    unsigned name = asked->name;
     struct sim_tok *mark = &o->tok[tok];
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     unsigned lost = 0, have;

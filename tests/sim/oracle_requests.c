@@ -339,7 +339,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         oracle_told_extended(w, d, tok);
     }
     if (reply->code == REPLY_KEPT)
-        oracle_kept(w, d, reply, a->name);
+        oracle_kept(w, d, reply, a);
     if (reply->code == REPLY_EXTENDED) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
         oracle_told_extended(w, d, tok);

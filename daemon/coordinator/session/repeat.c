@@ -167,6 +167,8 @@ void repeat_timer(struct coordinator *c, struct repeat *repeat)
         return;
     }
     heap_remove(&c->deadlines, &repeat->item);
+    if (repeat->session->state >= SESSION_RELEASING)
+        return; /* the session's end comes to it: repeat_drop() */
     struct coordinator_stats *stats = &c->stats;
     uint64_t resumes = stats->resumes, extends = stats->extends;
     ask_again(c, repeat);
