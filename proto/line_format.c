@@ -134,31 +134,19 @@ void line_token_hex(char *out, const struct token *token)
 const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",
-        [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_EXTENDED] = "+EXTENDED",
-        [REPLY_HELD] = "+HELD",
-        [REPLY_OK] = "+OK",
-        [REPLY_HELLO] = "+HELLO",
-        [REPLY_PONG] = "+PONG",
-        [REPLY_BROKEN] = "+BROKEN",
-        [REPLY_BYE] = "+BYE",
-        [REPLY_BUSY] = "-BUSY",
-        [REPLY_TIMEOUT] = "-TIMEOUT",
-        [REPLY_NOQUORUM] = "-NOQUORUM",
-        [REPLY_NOTHELD] = "-NOTHELD",
-        [REPLY_CANCELLED] = "-CANCELLED",
-        [REPLY_MODE] = "-MODE",
-        [REPLY_LIMIT] = "-LIMIT",
-        [REPLY_DRAINING] = "-DRAINING",
-        [REPLY_DENIED] = "-DENIED",
-        [REPLY_AUTH] = "-AUTH",
-        [REPLY_BADVERB] = "-BADVERB",
-        [REPLY_BADARG] = "-BADARG",
-        [REPLY_BADLINE] = "-BADLINE",
-        [REPLY_BADTAG] = "-BADTAG",
-        [REPLY_TOOLONG] = "-TOOLONG",
-        [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_LOCKED] = "+LOCKED",       [REPLY_UNLOCKED] = "+UNLOCKED",
+        [REPLY_EXTENDED] = "+EXTENDED",   [REPLY_HELD] = "+HELD",
+        [REPLY_DATA] = "+DATA",           [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",         [REPLY_PONG] = "+PONG",
+        [REPLY_BROKEN] = "+BROKEN",       [REPLY_BYE] = "+BYE",
+        [REPLY_BUSY] = "-BUSY",           [REPLY_TIMEOUT] = "-TIMEOUT",
+        [REPLY_NOQUORUM] = "-NOQUORUM",   [REPLY_NOTHELD] = "-NOTHELD",
+        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
+        [REPLY_LIMIT] = "-LIMIT",         [REPLY_DRAINING] = "-DRAINING",
+        [REPLY_DENIED] = "-DENIED",       [REPLY_AUTH] = "-AUTH",
+        [REPLY_BADVERB] = "-BADVERB",     [REPLY_BADARG] = "-BADARG",
+        [REPLY_BADLINE] = "-BADLINE",     [REPLY_BADTAG] = "-BADTAG",
+        [REPLY_TOOLONG] = "-TOOLONG",     [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
@@ -224,6 +212,9 @@ static char *line_put_words(char *out, const struct reply *reply)
             out = line_put(out, " handed=1");
         out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
+    case REPLY_DATA:
+        out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
+        return line_put_unsigned(line_put(out, "/"), reply->masters);
     case REPLY_EXTENDED:
     case REPLY_HELD: return line_put_slot(line_put_until(out, reply->valid_ms, reply->until_ms), reply->slot);
     case REPLY_BUSY:
@@ -324,6 +315,12 @@ static char *line_put_text(char *out, const struct reply *reply)
     case TEXT_LIST_OF_SLOTS: return line_put(out, " : one of these names is in use with slots=");
     case TEXT_LIST_ALONE: return line_put(out, " : slots= is for one name, not for several at once");
     case TEXT_SLOT_ALONE: return line_put(out, " : mode=shared is for one name without slots=");
+    case TEXT_DATA_ALONE:
+        return line_put(out, " : data= is for one exclusive lock with hold=session, without slots=");
+    case TEXT_NO_DATA:
+        return line_put(out,
+                        " : it was taken without data=, so that nothing of it is told: UNLOCK it, and LOCK "
+                        "with data=");
     case TEXT_ENTERED_TWICE:
         return line_put(out, " : it was entered more than once, and each of these holders may write: UNLOCK "
                              "until it has depth=1");

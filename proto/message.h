@@ -26,6 +26,7 @@ enum {
     TOKEN_RANDOM_AT = 7,      /* where its random bytes begin ... */
     TOKEN_RANDOM_BYTES = 9,   /* ... and how many there are */
     TOKEN_SHOWN = 6,          /* how many digits logs and SHOW tell (proto/shown.h) */
+    DATA_BYTES = 256,         /* longest data= */
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
     MASTERS = 15,             /* at most so many can be configured */
@@ -44,6 +45,11 @@ struct name {
 struct word {
     uint8_t len;
     char text[WORD_BYTES];
+};
+/* What a holder wants others to know; len 0: nothing. */
+struct data {
+    uint16_t len;
+    char text[DATA_BYTES];
 };
 struct tag {
     uint8_t len;
@@ -69,8 +75,9 @@ enum verb {
     VERB_SHOW,
     VERB_WHO,
     VERB_BREAK,
+    VERB_DATA,
 };
-enum { VERB_COUNT = VERB_BREAK + 1 };
+enum { VERB_COUNT = VERB_DATA + 1 };
 
 /* Whether a request may be put to the masters now, or is held back for a while. */
 enum admission {
@@ -123,7 +130,8 @@ struct request {
     int64_t wait_ms;     /* 0: answer now */
     int64_t max_ms;      /* -1: not given */
     uint64_t order;      /* of a list: how the client wrote it (proto/names.h) */
-    struct name name;    /* last, since only len bytes of its text are cleared and copied */
+    struct name name;    /* here and below only len bytes of the text are cleared and copied */
+    struct data data;    /* LOCK, DATA */
 };
 
 /* In the order of protocol.txt. Codes up to REPLY_BYE are "+", the others "-". */
@@ -132,6 +140,7 @@ enum reply_code {
     REPLY_UNLOCKED,
     REPLY_EXTENDED,
     REPLY_HELD,
+    REPLY_DATA,
     REPLY_OK,
     REPLY_HELLO,
     REPLY_PONG,
@@ -192,6 +201,8 @@ enum text {
     TEXT_SLOT_ALONE,          /* LOCK mode=shared of a slot, or of several names */
     TEXT_LIST_ALONE,          /* LOCK slots= of several names */
     TEXT_ENTERED_TWICE,       /* LOCK mode=shared with the token of an exclusive lock of depth 2 or more */
+    TEXT_DATA_ALONE,          /* LOCK data= of a lease, of readers, of a slot, or of several names */
+    TEXT_NO_DATA,             /* DATA of a lock that was taken without data= */
     TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
 };
 
@@ -206,8 +217,8 @@ struct reply {
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
     uint16_t slot;       /* 1 + the number of the name's slot; 0: left out */
     uint16_t slots;      /* MODE: how many slots the name has; 0: left out */
-    uint8_t confirmed;   /* UNLOCKED */
-    uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
+    uint8_t confirmed;   /* UNLOCKED, DATA */
+    uint8_t masters;     /* N: UNLOCKED, DATA, NOQUORUM */
     bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */

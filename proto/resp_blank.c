@@ -105,6 +105,8 @@ char *resp_put_blank(char *out, const struct resp_format *format, enum blank bla
     case BLANK_MARK: return resp_put_key(out, &format->mark, name->text, name->len);
     case BLANK_SLOTS: return resp_put_key(out, &format->slots, name->text, base_len(command));
     case BLANK_SLOT_COUNT: return resp_put_number(out, command->slots);
+    case BLANK_TELLS: return resp_put_key(out, &format->tells, name->text, name->len);
+    case BLANK_DATA: return resp_put_word(out, command->data.text, command->data.len);
     case BLANK_NAME: return resp_put_word(out, name->text, base_len(command));
     case BLANK_TOKEN: return resp_put_token(out, &command->token);
     case BLANK_OTHER: return resp_put_token(out, &command->other);

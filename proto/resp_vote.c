@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proto/group.h"
+#include "proto/line_piece.h"
 
 /* ---- votes ---- */
 
@@ -22,7 +23,7 @@ static const char *const error_names[] = {
     [ERROR_WRONGTYPE] = "WRONGTYPE",
 };
 
-enum { ERRORS = sizeof error_names / sizeof error_names[0], VERSION_DIGITS = 9 };
+enum { ERRORS = sizeof error_names / sizeof error_names[0], VERSION_DIGITS = 9, SINCE_DIGITS = 15 };
 
 const char *resp_error_name(enum vote_error error)
 {
@@ -329,6 +330,26 @@ static void vote_token(const struct resp_reply *reply, struct vote *vote)
         if (!token_parse(reply, &vote->token))
             token_hash(reply, &vote->token);
     }
+}
+
+/* "<since> <text>", as the script of DATA answers ADOPT. */
+static void vote_data(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer == 0) {
+        vote->kind = VOTE_NO;
+        return;
+    }
+    if (reply->type != RESP_STRING || reply->whole == NULL)
+        return;
+    const char *at = reply->whole, *end = at + reply->whole_len;
+    int64_t since_ms = piece_number(piece_next(&at, end), SINCE_DIGITS);
+    struct piece text = piece_next(&at, end);
+    if (since_ms < 0 || !piece_is_data(text) || at != end)
+        return;
+    vote->kind = VOTE_DATA;
+    vote->number = (uint64_t)since_ms;
+    vote->data.len = (uint16_t)text.len;
+    memcpy(vote->data.text, text.text, text.len);
 }
 
 bool resp_is_not_run(const struct resp_reply *reply)

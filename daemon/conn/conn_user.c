@@ -323,7 +323,8 @@ static bool may_ask(const struct users *users, const struct user *user, const st
     case VERB_UNLOCK:
     case VERB_EXTEND:
     case VERB_CHECK:
-    case VERB_RESUME: break;
+    case VERB_RESUME:
+    case VERB_DATA: break;
     }
     return user && user_may_lock(users, user, &what->name);
 }

@@ -199,6 +199,7 @@ static void check_leases(const struct coordinator *c)
         assert(lease->renewing || !lease->lettered);
         commons += !lease->keeping->told;
         check_joined(c, lease);
+        assert(!lease->mode->tells || (lease->secret == NULL && lease->hold.kind == HOLD_SESSION));
         assert((lease->resource->lease == lease || lease->mode->shares) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->copies.granted, lease->copies.may) == 0);

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/ask/votes.h"
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
@@ -67,6 +68,8 @@ static bool make_tables(struct coordinator *c)
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
+           (c->telling = calloc(capacity(config->max_waiters), sizeof *c->telling)) != NULL &&
+           (c->told = calloc(capacity(config->max_locks), sizeof *c->told)) != NULL &&
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
@@ -97,6 +100,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     c->modes[MODE_READER] = &mode_reader;
     c->modes[MODE_SLOT] = &mode_slot;
     c->modes[MODE_LIST] = &mode_list;
+    c->modes[MODE_LEADER] = &mode_leader;
     if (config->max_renewals == 0)
         c->config.max_renewals = RENEWALS;
     if (config->join_from == 0)
@@ -152,6 +156,8 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->leases);
     pool_free(&c->secrets);
     free(c->sharing);
+    free(c->telling);
+    free(c->told);
     free(c->crowds);
     free(c->letters);
     pool_free(&c->rounds);
@@ -388,6 +394,7 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     case COMMAND_LETTER:
     case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
+    case COMMAND_ADOPT: data_adopted(c, event); break;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:

@@ -74,7 +74,7 @@ struct peer {
 
 enum event_kind {
     EVENT_TIMER, /* the time of coordinator_deadline() has come; an early timer is harmless */
-    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL. An ACTION_REPLY answers each request once; only a LOCK
+    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME, DATA or CANCEL. An ACTION_REPLY answers each request once; only a LOCK
      * or RESUME whose session has ended gets none. */
     EVENT_REQUEST,
     EVENT_SESSION_FINISH,  /* FIN, QUIT: from now on no request of the session may wait */
@@ -101,7 +101,8 @@ struct coordinator_event {
     /* CLOCK_BOOTTIME, read for this event. A vote on SET, ZADD or RELEASE may have the reading of an earlier
      * vote of the same master, if the process did not sleep in between. */
     int64_t now_ms;
-    int64_t wall_us;    /* CLOCK_REALTIME, used for fence proposals only */
+    int64_t
+        wall_us; /* CLOCK_REALTIME, used for fence proposals, and to tell people since when a lock is held */
     uint8_t random[32]; /* fresh bytes whenever the last step set random_used */
 
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
@@ -256,8 +257,9 @@ struct lock_row {
     /* A sign for each master: + has the key, ? may have it, - has not, ~ quarantine, ! out of service. */
     char nodes[MASTERS];
     struct word note;
-    int64_t held_ms; /* since this daemon granted it, or took it over by RESUME */
-    uint16_t slot;   /* 1 + the number of the name's slot; 0: it has none */
+    int64_t held_ms;  /* since this daemon granted it, or took it over by RESUME */
+    uint16_t slot;    /* 1 + the number of the name's slot; 0: it has none */
+    struct data data; /* what its holder tells */
 };
 
 struct waiter_row {

@@ -224,6 +224,7 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     case VOTE_INFO: loop->event.vote.info = vote->info; break;
     case VOTE_GROUP: loop->event.vote.group = vote->group; break;
     case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
+    case VOTE_DATA: data_copy(&loop->event.vote.data, &vote->data); break;
     case VOTE_LOOKED: loop->event.vote.seen = vote->seen; break;
     default: break;
     }

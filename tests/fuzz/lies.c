@@ -66,6 +66,14 @@ static void lie_look(struct world *w, const struct sent *sent)
     v->kind = VOTE_LOOKED;
 }
 
+static void lie_data(struct vote *v, uint8_t choice)
+{
+    v->kind = VOTE_DATA;
+    v->number = choice;
+    v->data.len = (uint16_t)(1 + choice % 16 * 17);
+    memset(v->data.text, '!', v->data.len);
+}
+
 void world_lie(struct world *w, const struct sent *sent)
 {
     uint8_t choice = bytes_next(&w->in);
@@ -88,6 +96,12 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
         v->number = choice & 8 ? 0 : choice / 16;
         break;
+    case COMMAND_ADOPT:
+        v->kind = VOTE_NO;
+        if (choice & 8)
+            lie_data(v, choice);
+        break;
+    case COMMAND_DATA:
     case COMMAND_SET:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:

@@ -152,12 +152,15 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .bucket = what->bucket,
                               .number = what->number,
                               .ref = 1,
-                              .group = what->group,
                               .waited_ms = what->waited_ms,
                               .slots = what->slots,
                               .most_ms = what->most_ms,
                               .stays = what->stays,
                               .shared = what->shared};
+    if (what->verb == COMMAND_DATA)
+        command.data = what->data;
+    else
+        command.group = what->group;
     memcpy(command.buckets, what->buckets, sizeof command.buckets);
     name_write(&command.name, what);
     token_fill(&command.token, what->tok);
@@ -199,6 +202,9 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
                strcmp(real->group.why, modelled->group.why) == 0 &&
                is_near_back(real->group.back_ms, modelled->group.back_ms, off_ms) &&
                memcmp(real->group.run_id, modelled->group.run_id, RUN_ID_HEX) == 0;
+    if (real->kind == VOTE_DATA)
+        return real->number == modelled->number && real->data.len == modelled->data.len &&
+               memcmp(real->data.text, modelled->data.text, real->data.len) == 0;
     if (real->kind == VOTE_LOOKED && !same_slots(&real->seen, &modelled->seen, off_ms))
         return false;
     token_fill(&token, (uint32_t)modelled->number);

@@ -14,7 +14,8 @@
  *  11  something is left when all is quiet
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
- * A lock of several names is all of these locks at once; a number of its own, 10, is not needed.
+ *  10  a holder's data is told with another holder's token or fence, or not by a quorum when the lock is
+ * A lock of several names is all of these locks at once.
  * Readers hold a name together: for them 1 is about readers and writers, and 3 about each reader and the
  * exclusive locks before it, and about each exclusive lock and all before it.
  *
@@ -154,7 +155,7 @@ struct sim_session {
 struct sim_asked { /* a request */
     uint8_t verb, daemon;
     uint32_t name;
-    bool reentry, down, up, answered, cancelled, undelivered, lease, shared;
+    bool reentry, down, up, answered, cancelled, undelivered, lease, shared, tells;
     bool unaware; /* its daemon could not know that its lock was given back elsewhere */
     uint32_t session, tok, incarnation;
     uint16_t slots; /* as it says; 0: it names none */
@@ -367,6 +368,10 @@ void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, cons
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
                    const struct master_row *row);
+/* oracle_told.c: what holders tell; a request with data= gets its own number as what is told */
+void oracle_tells(struct request *what, uint32_t request);
+void oracle_ran_told(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_told_granted(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_cut.c: keys that live longer than any lock may */
 void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);

@@ -280,6 +280,8 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
             oracle_was_free(w, n, a->at_us, t->shared);
     }
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
+    if (a->tells)
+        oracle_told_granted(w, d, tok);
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
                   t->name, count(t->valid), t->valid, t->yes);

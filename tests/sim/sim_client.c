@@ -81,9 +81,11 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
     asked->shared = what->shared;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
+    asked->tells = what->verb == VERB_LOCK && what->data.len != 0;
     uint32_t index = message_new(w);
     w->message[index] = (struct sim_message){
         .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
+    oracle_tells(&w->message[index].what, request);
     message_send(w, session, UP, index);
     return request;
 }
@@ -163,6 +165,7 @@ void client_fresh(struct sim_world *w, struct sim_client *c)
 {
     c->fresh = true;
     c->fresh_op = (struct sim_record){.field = {[O_NAME] = -1,
+                                                [O_DATA] = c->index % 2,
                                                 [O_TTL] = w->plan->param[P_MAX_TTL],
                                                 [O_WAIT] = 60000,
                                                 [O_MAX] = -1,
@@ -198,6 +201,8 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
     what.slots = (uint16_t)op_slots(w, op, client_name(w, c));
     what.shared = what.shared && what.slots == 0;
+    bool alone = !what.shared && what.slots == 0 && what.hold == HOLD_SESSION && what.name.more == 0;
+    what.data.len = op->field[O_DATA] != 0 && alone;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
     if (c->request == 0) {
         client_after(w, c, 50);
@@ -240,6 +245,17 @@ static int64_t client_spread_ms(const int64_t *op)
     return op[O_KEEP] / (client_acts(op) + 1);
 }
 
+/* The holder tells others something else. */
+static void client_tells(struct sim_world *w, struct sim_client *c)
+{
+    struct request what;
+    if (client_op(w, c)->field[O_DATA] < 2 || c->session[c->at] == 0)
+        return;
+    client_words(w, c, &what, VERB_DATA, 0);
+    what.data.len = what.name.more == 0;
+    client_ask(w, c, c->at, &what, 0, c->tok);
+}
+
 /* The acts of a holder are evenly spread over the time that it keeps the lock. */
 static void client_act(struct sim_world *w, struct sim_client *c)
 {
@@ -258,6 +274,7 @@ static void client_act(struct sim_world *w, struct sim_client *c)
         client_words(w, c, &what, VERB_EXTEND, c->tok);
         what.ttl_ms = op[O_EXTEND_TTL];
         client_ask(w, c, daemon, &what, 0, c->tok);
+        client_tells(w, c);
     } else if (act < op[O_EXTENDS] + op[O_CHECKS]) {
         client_words(w, c, &what, VERB_CHECK, c->tok);
         client_ask(w, c, daemon, &what, 0, c->tok);
@@ -425,6 +442,7 @@ static void client_locked(struct sim_world *w, struct sim_client *c, const struc
     c->tok = tok;
     client_told(w, c, message->session, tok, message->reply.until_ms);
     client_holds_on(w, c);
+    client_tells(w, c);
     beside_begin(w, c, BESIDE_WHILE_HELD);
 }
 

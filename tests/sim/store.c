@@ -7,6 +7,7 @@
 #include "tests/sim/mutant.h"
 #include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
+#include "tests/sim/store_told.h"
 
 enum mutant mutant_active = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
@@ -351,6 +352,8 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
     case COMMAND_CUT: store_cuts(s, now_ms, command, vote); return;
+    case COMMAND_DATA:
+    case COMMAND_ADOPT: told_run(s, now_ms, command, vote); return;
     default: run_key(s, now_ms, command, &to, vote);
     }
 }
@@ -401,6 +404,8 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_SETTLE: /* the script writes first what needs no memory */
     case COMMAND_DOWN:
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;
+    case COMMAND_DATA:
+    case COMMAND_ADOPT: writes = grows = told_writes(s, now_ms, command); break;
     case COMMAND_MOVE: writes = grows = script_writes(s, now_ms, command); break;
     default: break;
     }

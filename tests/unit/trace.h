@@ -21,6 +21,7 @@
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
  *     m0-4 LETTER <name> <token>             m0-4 RELEASE <list> <token> LETTER
  *     m0-4 LOOK <name> <slots>[ JOIN]
+ *     m0-4 DATA <name> <token> <fence> <text>  m0-4 ADOPT <name> <token> <fence> <old token>
  *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
  *     m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>

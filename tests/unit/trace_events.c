@@ -70,6 +70,14 @@ static struct vote look_vote(const char *word, const struct command *command)
     return vote;
 }
 
+static struct vote data_vote(const char *text)
+{
+    struct vote vote = {.kind = VOTE_DATA, .number = 1};
+    vote.data.len = (uint16_t)strlen(text);
+    memcpy(vote.data.text, text, vote.data.len);
+    return vote;
+}
+
 static struct vote vote_of(const char *word, unsigned master, const struct command *command)
 {
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
@@ -79,6 +87,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return (struct vote){.kind = VOTE_NUMBER, .number = command->bucket};
     if (command->verb == COMMAND_LOOK && (word[0] == '0' || word[0] == '1'))
         return look_vote(word, command);
+    if (strncmp(word, "told:", 5) == 0)
+        return data_vote(word + 5);
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0)

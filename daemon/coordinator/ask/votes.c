@@ -5,6 +5,7 @@
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/ask/acquire_split.h"
 #include "daemon/coordinator/ask/resume.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
@@ -35,6 +36,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
     case ROUND_ACQUIRE: acquire_look(c, round, late); break;
     case ROUND_RESUME: resume_look(c, round, late); break;
     case ROUND_RESERVE: hand_look(c, round, late); break;
+    case ROUND_TELL: data_look(c, round, late); break;
     case ROUND_RENEW:
     case ROUND_EXTEND:
     case ROUND_CHECK: extend_look(c, round, late); break;
@@ -43,7 +45,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
 
 static bool is_fencing(enum command_verb verb)
 {
-    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
+    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE || verb == COMMAND_DATA;
 }
 
 /* An EXTEND without a lease asks CHECK and then EXTEND, and a RESUME asks MOVE and then EXTEND, in one
@@ -89,6 +91,8 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
         return;
     if (yes && round->purpose == ROUND_ACQUIRE)
         secret_granted(lease, masters_without(bit, round->voided));
+    if (yes && round->purpose == ROUND_ACQUIRE && lease->mode->tells)
+        data_again(c, lease, bit);
     lease->copies.granted = yes ? lease->copies.granted | bit : masters_without(lease->copies.granted, bit);
     if (yes)
         lease->copies.may |= bit;
@@ -115,13 +119,13 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
 /* The script is loaded by now. A proposal that was sent with the command has run before it. */
 static void votes_again(struct coordinator *c, struct round *round, enum command_verb verb, masters_t bit)
 {
-    bool lasts = verb == COMMAND_EXTEND;
+    uint64_t number = verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0;
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         fence_forget(round, bit);
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         round->mode->ask(c, round, bit);
     else
-        round_send(c, round, verb, bit, lasts ? (uint64_t)round->ttl_ms : 0);
+        round_send(c, round, verb, bit, verb == COMMAND_DATA ? round->proposal : number);
 }
 
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,

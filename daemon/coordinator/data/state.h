@@ -27,6 +27,7 @@
 #include "daemon/coordinator/data/state_master.h"
 #include "daemon/coordinator/keep/ended.h"
 #include "daemon/coordinator/mode/mode.h"
+#include "proto/names.h"
 
 /* The type of object that owns a deadline in the heap. */
 enum item_kind {
@@ -275,6 +276,12 @@ struct letter {
     bool walking;          /* they are being looked at, a few in a step */
 };
 
+/* What the holder of a lease tells others (data.h), or a request that waits wants told; data.len 0: nothing. */
+struct told {
+    uint64_t since_ms; /* since when it is held, in ms of the wall clock of the daemon that granted it */
+    struct data data;
+};
+
 /* What the masters know of a lease: its key there, and what they acknowledged. */
 struct copies {
     masters_t granted; /* masters that acknowledged the key */
@@ -338,6 +345,8 @@ static inline size_t lease_bytes(unsigned masters)
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *   reserve:  RESERVING --Q stored it------------------------------------> DECIDED
+ *   tell:     TELLING --Q have it----------------------------------------> DECIDED
+ *   (an acquire whose holder tells something goes through TELLING before it is DECIDED)
  *
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
  * release instead. */
@@ -354,13 +363,22 @@ enum round_phase {
     ROUND_MOVING,    /* MOVE: the old token is replaced by the new one */
     ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
     ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
+    ROUND_TELLING,   /* DATA: what the holder tells */
     ROUND_DECIDED,
 };
 
-enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME, ROUND_RESERVE };
+enum round_purpose {
+    ROUND_ACQUIRE,
+    ROUND_RENEW,
+    ROUND_EXTEND,
+    ROUND_CHECK,
+    ROUND_RESUME,
+    ROUND_RESERVE,
+    ROUND_TELL,
+};
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
- * and what they answered. */
+ * and what they answered. In TELLING, the same of the data. */
 struct fence {
     masters_t asked;    /* masters that were sent this phase's ZADD */
     masters_t pending;  /* masters with a ZADD unanswered: an earlier phase's, if not in asked */
@@ -498,6 +516,8 @@ struct coordinator {
     int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases: of readers */
+    struct told *telling;   /* for each slot of the waits: of leaders */
+    struct told *told;      /* for each slot of the leases: of leaders */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
     struct letter *letters; /* for each slot of the resources: where letters came */
     uint32_t commons;       /* COMMON leases */
@@ -577,6 +597,31 @@ static inline const struct mode *mode_of(const struct coordinator *c, const stru
                                          bool shared)
 {
     return shared && resource->mode == c->modes[MODE_WRITER] ? c->modes[MODE_READER] : resource->mode;
+}
+
+/* The mode of the lease that a RESUME of this token brings. */
+static inline const struct mode *mode_of_token(const struct coordinator *c, const struct resource *resource,
+                                               const struct token *token)
+{
+    if (token_tells(token) && resource->mode == c->modes[MODE_WRITER])
+        return c->modes[MODE_LEADER];
+    return mode_of(c, resource, token_is_shared(token));
+}
+
+static inline struct told *told_of_wait(const struct coordinator *c, const struct wait *wait)
+{
+    return &c->telling[pool_slot(&c->waits, wait)];
+}
+
+static inline struct told *told_of_lease(const struct coordinator *c, const struct lease *lease)
+{
+    return &c->told[pool_slot(&c->leases, lease)];
+}
+
+static inline void told_to(struct command *command, const struct told *told)
+{
+    command->waited_ms = told->since_ms;
+    data_copy(&command->data, &told->data);
 }
 
 struct lease *lease_of_hold(struct hold *hold);
