@@ -93,7 +93,7 @@ __attribute__((noreturn)) static void term_run(const struct lead *lead, pid_t le
     if (getppid() != leader)
         _exit(CODE_FAILED);
     (void)sigprocmask(SIG_SETMASK, &lead->before, NULL);
-    int code = run_command(&run);
+    int code = run_term(&run);
     (void)fflush(NULL);
     _exit(code);
 }

@@ -159,7 +159,7 @@ static int finish(struct run *run)
     return code;
 }
 
-int run_command(struct run *run)
+int run_term(struct run *run)
 {
     char client[REDLOCK_WORD_BYTES + 1];
     int code = CODE_FAILED;
@@ -284,5 +284,5 @@ int cmd_run(int argc, char **argv)
     if (optind >= argc && !run.shell[0])
         return usage("run", "a COMMAND is needed behind the NAME: redlock run %s -- COMMAND", run.take.name);
     run.argv = run.shell[0] ? run.shell : argv + optind;
-    return run_command(&run);
+    return run_term(&run);
 }

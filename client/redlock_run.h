@@ -91,7 +91,7 @@ pid_t child_start(char *const argv[], const struct terminal *terminal, bool fore
 
 struct run;
 /* Takes the lock, runs the command, and returns the exit code. */
-int run_command(struct run *run);
+int run_term(struct run *run);
 #define RUN_BEGIN                                                                                    \
     {                                                                                                \
         .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1}, .grace_ms = -1, \

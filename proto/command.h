@@ -127,6 +127,7 @@ enum vote_kind {
     VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon of this version can have written it */
     VOTE_TOKEN,
     VOTE_DATA,    /* ADOPT; number: since when the lock is held, as DATA wrote it */
+    VOTE_SEEN,    /* SEE */
     VOTE_LOOKED,  /* LOOK; number: the TTL in ms of the slot whose key ends first, 0: none is told */
     VOTE_HEARD,   /* another daemon got a message */
     VOTE_UNHEARD, /* one waits, or has the key, and got none; error is NOPERM if PUBLISH is not allowed */
@@ -168,6 +169,17 @@ struct slots_seen {
     uint8_t taken[SLOTS_MAX / 8]; /* bit i % 8 of byte i / 8: slot i has a key */
 };
 
+enum seen_kind { SEEN_NOBODY, SEEN_TOKEN, SEEN_READERS, SEEN_SLOTS };
+
+/* Who has a name, as a master has it. */
+struct seen {
+    enum seen_kind kind;
+    struct token token; /* SEEN_TOKEN; a value that is no token of ours is hashed to one */
+    uint64_t ttl_ms;    /* SEEN_TOKEN; 0: not known */
+    uint64_t fence;     /* SEEN_TOKEN: of what its holder tells ... */
+    struct data data;   /* ... which is this; len 0: nothing */
+};
+
 /* Fields that do not belong to the kind are undefined. */
 struct vote {
     enum vote_kind kind;
@@ -180,6 +192,7 @@ struct vote {
         struct token token;      /* VOTE_TOKEN; a value that is no token of ours is hashed to one */
         struct slots_seen seen;  /* VOTE_LOOKED */
         struct data data;        /* VOTE_DATA */
+        struct seen who;         /* VOTE_SEEN */
     };
 };
 

@@ -134,19 +134,33 @@ void line_token_hex(char *out, const struct token *token)
 const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",       [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_EXTENDED] = "+EXTENDED",   [REPLY_HELD] = "+HELD",
-        [REPLY_DATA] = "+DATA",           [REPLY_OK] = "+OK",
-        [REPLY_HELLO] = "+HELLO",         [REPLY_PONG] = "+PONG",
-        [REPLY_BROKEN] = "+BROKEN",       [REPLY_BYE] = "+BYE",
-        [REPLY_BUSY] = "-BUSY",           [REPLY_TIMEOUT] = "-TIMEOUT",
-        [REPLY_NOQUORUM] = "-NOQUORUM",   [REPLY_NOTHELD] = "-NOTHELD",
-        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
-        [REPLY_LIMIT] = "-LIMIT",         [REPLY_DRAINING] = "-DRAINING",
-        [REPLY_DENIED] = "-DENIED",       [REPLY_AUTH] = "-AUTH",
-        [REPLY_BADVERB] = "-BADVERB",     [REPLY_BADARG] = "-BADARG",
-        [REPLY_BADLINE] = "-BADLINE",     [REPLY_BADTAG] = "-BADTAG",
-        [REPLY_TOOLONG] = "-TOOLONG",     [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_LOCKED] = "+LOCKED",
+        [REPLY_UNLOCKED] = "+UNLOCKED",
+        [REPLY_EXTENDED] = "+EXTENDED",
+        [REPLY_HELD] = "+HELD",
+        [REPLY_DATA] = "+DATA",
+        [REPLY_WATCHING] = "+WATCHING",
+        [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",
+        [REPLY_PONG] = "+PONG",
+        [REPLY_BROKEN] = "+BROKEN",
+        [REPLY_BYE] = "+BYE",
+        [REPLY_BUSY] = "-BUSY",
+        [REPLY_TIMEOUT] = "-TIMEOUT",
+        [REPLY_NOQUORUM] = "-NOQUORUM",
+        [REPLY_NOTHELD] = "-NOTHELD",
+        [REPLY_CANCELLED] = "-CANCELLED",
+        [REPLY_MODE] = "-MODE",
+        [REPLY_LIMIT] = "-LIMIT",
+        [REPLY_DRAINING] = "-DRAINING",
+        [REPLY_DENIED] = "-DENIED",
+        [REPLY_AUTH] = "-AUTH",
+        [REPLY_BADVERB] = "-BADVERB",
+        [REPLY_BADARG] = "-BADARG",
+        [REPLY_BADLINE] = "-BADLINE",
+        [REPLY_BADTAG] = "-BADTAG",
+        [REPLY_TOOLONG] = "-TOOLONG",
+        [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
@@ -169,6 +183,7 @@ const char *line_limit_word(enum limit limit)
         [LIMIT_MAX_LOCKS_PER_USER] = "max_locks_per_user",
         [LIMIT_MAX_WAITS_PER_USER] = "max_waits_per_user",
         [LIMIT_MAX_CLIENTS] = "max_clients",
+        [LIMIT_MAX_WATCHES] = "max_watches",
         [LIMIT_MAX_ROUNDS] = "max_rounds",
         [LIMIT_FENCE] = "fence",
         [LIMIT_DEPTH] = "depth",
@@ -193,6 +208,24 @@ static char *line_put_quorum(char *out, const struct reply *reply)
     return out;
 }
 
+static char *line_put_now(char *out, const struct now *now)
+{
+    static const char *const states[] = {
+        [NOW_UNKNOWN] = "unknown", [NOW_FREE] = "free", [NOW_HELD] = "held", [NOW_KEPT] = "kept"};
+    out = line_put(line_put(out, " state="), states[now->state]);
+    if (now->state != NOW_HELD)
+        return out;
+    if (now->shared)
+        out = line_put(out, " mode=shared");
+    if (now->data.len)
+        out = line_put_unsigned(line_put(out, " fence="), now->fence);
+    if (now->host[0])
+        out = line_put_printable(line_put(out, " host="), now->host, HOST_BYTES);
+    if (now->data.len)
+        out = line_put_bytes(line_put(out, " data="), now->data.text, now->data.len);
+    return out;
+}
+
 /* The key=value words that belong to a code. */
 static char *line_put_words(char *out, const struct reply *reply)
 {
@@ -212,6 +245,7 @@ static char *line_put_words(char *out, const struct reply *reply)
             out = line_put(out, " handed=1");
         out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
+    case REPLY_WATCHING: return line_put_now(out, &reply->now);
     case REPLY_DATA:
         out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
         return line_put_unsigned(line_put(out, "/"), reply->masters);
@@ -434,6 +468,9 @@ size_t line_format_notice(char *out, const struct notice *notice)
                             &notice->token);
         at = line_put_until(at, notice->valid_ms, notice->until_ms);
         at = line_put_slot(at, notice->slot);
+        break;
+    case NOTICE_NOW:
+        at = line_put_now(line_put_name(line_put(at, "!NOW"), &notice->name, 0), &notice->now);
         break;
     case NOTICE_DRAIN: at = line_put(at, "!DRAIN"); break;
     case NOTICE_CLOCK: at = line_put_signed(line_put(at, "!CLOCK behind="), notice->behind_ms); break;

@@ -174,6 +174,22 @@ static const struct verb_rule verbs[] = {
             .help = "DATA <name> data=<text> : changes what WHO tells of a lock that this connection took "
                     "with data=",
         },
+    [VERB_WATCH] =
+        {
+            .verb = VERB_WATCH,
+            .word = "WATCH",
+            .argument = ARGUMENT_NAME,
+            .example = "WATCH leader",
+            .help = "WATCH <name> : who has it, and !NOW whenever that changes",
+        },
+    [VERB_UNWATCH] =
+        {
+            .verb = VERB_UNWATCH,
+            .word = "UNWATCH",
+            .argument = ARGUMENT_NAME,
+            .example = "UNWATCH leader",
+            .help = "UNWATCH <name> : no more of that",
+        },
 };
 
 const struct verb_rule *rule_verb(struct piece word)

@@ -20,6 +20,7 @@ enum {
     SLOT_BYTES = 5,   /* the end of a slot's own name, ",1023" (proto/slot.h) */
     WORD_BYTES = 64,  /* longest note or client word */
     TAG_BYTES = 16,   /* longest tag */
+    HOST_BYTES = 65,  /* a host in an answer, with its NUL */
     TOKEN_BYTES = 20, /* written as 40 hex */
     TOKEN_HEX = 2 * TOKEN_BYTES,
     TOKEN_ID_BYTES = 4,       /* the daemon that made the token (see daemon/coordinator/base/token.h) */
@@ -76,8 +77,10 @@ enum verb {
     VERB_WHO,
     VERB_BREAK,
     VERB_DATA,
+    VERB_WATCH,
+    VERB_UNWATCH,
 };
-enum { VERB_COUNT = VERB_DATA + 1 };
+enum { VERB_COUNT = VERB_UNWATCH + 1 };
 
 /* Whether a request may be put to the masters now, or is held back for a while. */
 enum admission {
@@ -141,6 +144,7 @@ enum reply_code {
     REPLY_EXTENDED,
     REPLY_HELD,
     REPLY_DATA,
+    REPLY_WATCHING,
     REPLY_OK,
     REPLY_HELLO,
     REPLY_PONG,
@@ -178,6 +182,7 @@ enum limit {
     LIMIT_MAX_LOCKS_PER_USER,
     LIMIT_MAX_WAITS_PER_USER,
     LIMIT_MAX_CLIENTS,
+    LIMIT_MAX_WATCHES,
     LIMIT_MAX_ROUNDS,
     LIMIT_FENCE,
     LIMIT_DEPTH,
@@ -206,6 +211,24 @@ enum text {
     TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
 };
 
+enum now_state {
+    NOW_UNKNOWN, /* fewer than Q masters answered */
+    NOW_FREE,
+    NOW_HELD,
+    NOW_KEPT, /* nobody has it, and nobody can take it */
+};
+
+/* Who has a name that is watched. */
+struct now {
+    enum now_state state;
+    bool shared;     /* NOW_HELD: by readers */
+    bool is_known;   /* NOW_HELD: daemon says through which daemon */
+    uint32_t daemon; /* its id: the first bytes of its tokens, the highest first */
+    uint64_t fence;  /* NOW_HELD, where its holder tells something: data.len is not 0 */
+    struct data data;
+    char host[HOST_BYTES]; /* the daemon's, filled in by the driver; "": not known */
+};
+
 /* An answer. The comments say for which codes a field counts. */
 struct reply {
     enum reply_code code;
@@ -232,6 +255,7 @@ struct reply {
     enum limit limit;    /* LIMIT */
     enum text text;
     uint64_t order; /* of a list, as in its request */
+    struct now now; /* WATCHING; undefined otherwise */
 };
 
 enum notice_kind {
@@ -240,6 +264,7 @@ enum notice_kind {
     NOTICE_RENEWED,
     NOTICE_DRAIN,
     NOTICE_CLOCK,
+    NOTICE_NOW,
 };
 
 enum lost_reason {
@@ -267,6 +292,7 @@ struct notice {
     int64_t until_ms;        /* RENEWED */
     int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still in all */
     uint64_t order;          /* of a list, as in the request that was granted */
+    struct now now;          /* NOW; undefined otherwise */
 };
 
 #endif

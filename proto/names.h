@@ -43,7 +43,9 @@ static inline void data_copy(struct data *to, const struct data *from)
 static inline void request_copy(struct request *to, const struct request *from)
 {
     memcpy(to, from, offsetof(struct request, name.text) + from->name.len);
-    data_copy(&to->data, &from->data);
+    to->data.len = 0;
+    if (from->data.len != 0)
+        data_copy(&to->data, &from->data);
 }
 
 /* FNV-1a-32 of the text, which stands behind the token in each key of a list. */

@@ -28,9 +28,9 @@ static char *put_tried(char *out, const struct resp_format *format, const struct
     return resp_put_key(out, &format->tried, hex, RESP_ID_HEX);
 }
 
-static char *put_ended(char *out, const struct name *name)
+static char *put_message(char *out, const char *what, const struct name *name)
 {
-    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), "g ", 2);
+    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), what, 2);
     return resp_put_end(resp_put(out, name->text, name->len));
 }
 
@@ -117,7 +117,8 @@ char *resp_put_blank(char *out, const struct resp_format *format, enum blank bla
     case BLANK_ME: return resp_put_id(out, &command->to);
     case BLANK_TRIED: return put_tried(out, format, &command->to);
     case BLANK_CHANNEL: return put_channel(out, format, &command->token);
-    case BLANK_ENDED: return put_ended(out, name);
+    case BLANK_ENDED: return put_message(out, "g ", name);
+    case BLANK_NEWS: return put_message(out, "n ", name);
     case BLANK_NUMBER: return resp_put_number(out, command->number);
     case BLANK_WAITED_MS: return resp_put_number(out, command->waited_ms);
     case BLANK_MOST_MS: return resp_put_number(out, command->most_ms);

@@ -189,6 +189,7 @@ const struct conf_row conf_settings[] = {
     {"max_clients", &conf_count, AT(max_clients), 1, 100000, "10000", CONF_RESTART, NULL},
     {"max_locks", &conf_count, AT(max_locks), 1, 500000, "100000", CONF_RESTART, NULL},
     {"max_waiters", &conf_count, AT(max_waiters), 1, 250000, "65536", CONF_RESTART, NULL},
+    {"max_watches", &conf_count, AT(max_watches), 1, 100000, "10000", CONF_RESTART, NULL},
     {"max_locks_per_client", &conf_count, AT(max_locks_per_client), 1, 500000, "1024", CONF_AT_ONCE, NULL},
     {"max_waits_per_client", &conf_count, AT(max_waits_per_client), 1, 250000, "256", CONF_AT_ONCE, NULL},
     {"max_clients_per_peer", &conf_count, AT(max_clients_per_peer), 0, 100000, "0", CONF_AT_ONCE, NULL},

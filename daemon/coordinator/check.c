@@ -211,7 +211,8 @@ static void check_leases(const struct coordinator *c)
     assert(lettered == c->lettered && commons == c->commons && secrets == c->secrets.used &&
            unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
-    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
+    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + c->watched.used +
+                                 c->witnesses.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking, uint32_t *peers)

@@ -26,6 +26,8 @@
 #include "daemon/coordinator/session/session_end.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "daemon/coordinator/wait/woken.h"
+#include "daemon/coordinator/watch/watch.h"
+#include "daemon/coordinator/watch/witness.h"
 
 enum {
     UNDO = 65536,
@@ -54,11 +56,12 @@ static bool make_tables(struct coordinator *c)
         config->max_locks / LISTS_SHARE > LISTS_LEAST ? config->max_locks / LISTS_SHARE : LISTS_LEAST;
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
-    uint64_t rounds = 2 * names + SPARE;
+    uint64_t watches = config->max_watches != 0 ? config->max_watches : 1;
+    uint64_t rounds = 2 * names + config->max_watches + SPARE;
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
-                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */;
+                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */ + 2 * watches;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -77,9 +80,16 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           pool_init(&c->watched, sizeof(struct watched), capacity(watches)) &&
+           pool_init(&c->watchers, sizeof(struct watcher), capacity(watches)) &&
+           pool_init(&c->witnesses, sizeof(struct witness), capacity(watches)) &&
+           table_init(&c->watched_names, capacity(watches), c->watched.slots + offsetof(struct watched, hash),
+                      c->watched.size) &&
+           table_init(&c->witness_names, capacity(watches),
+                      c->witnesses.slots + offsetof(struct witness, hash), c->witnesses.size) &&
            intern_init(&c->intern,
-                       capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
-                           1 /* a request's */,
+                       capacity(names + LIST_NAMES * lists) + capacity(2 * watches) + capacity(rounds) +
+                           capacity(undo) + 1 /* a request's */,
                        capacity(lists) + capacity(rounds) + capacity(undo),
                        config->max_locks + config->max_waiters) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
@@ -105,6 +115,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.max_renewals = RENEWALS;
     if (config->join_from == 0)
         c->config.join_from = JOIN_FROM;
+    if (config->max_watches_per_peer == 0)
+        c->config.max_watches_per_peer = UINT32_MAX;
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
@@ -165,6 +177,11 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->releases);
     pool_free(&c->sessions);
     pool_free(&c->lists);
+    pool_free(&c->watched);
+    pool_free(&c->watchers);
+    pool_free(&c->witnesses);
+    table_free(&c->watched_names);
+    table_free(&c->witness_names);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -317,6 +334,8 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_TRIAL: trial_timer(c); break;
     case ITEM_LIST: may_go_on(c, names_timer(c, OWNER(list, item))); break;
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
+    case ITEM_WATCHED: watch_timer(c, OWNER(watched, item)); break;
+    case ITEM_WITNESS: witness_timer(c, OWNER(witness, item)); break;
     }
 }
 
@@ -392,6 +411,7 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     switch (verb) {
     case COMMAND_DEQUEUE:
     case COMMAND_LETTER:
+    case COMMAND_NEWS:
     case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
     case COMMAND_ADOPT: data_adopted(c, event); break;
@@ -449,6 +469,8 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_MASTER_WOKE_LATE: woken(c, event->master, &event->what.name, true); break;
     case EVENT_MASTER_TOLD: woken_told(c, event->master, &event->what.name); break;
     case EVENT_MASTER_LETTER: letter_came(c, event->master, &event->what.name); break;
+    case EVENT_MASTER_WATCHED: witness_came(c, &event->what.name, &event->what.token); break;
+    case EVENT_MASTER_NEWS: watch_news(c, &event->what.name); break;
     case EVENT_DRAIN: drain_begin(c); break;
     }
 }

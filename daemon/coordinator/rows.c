@@ -224,6 +224,7 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     *stats = c->stats;
     stats->locks = c->leases.used - c->commons;
     stats->waiters = c->waits.used;
+    stats->watches = c->watchers.used;
     stats->sessions = c->sessions.used;
     stats->names = c->resources.used;
     stats->rounds_under_way = c->rounds.used;

@@ -215,6 +215,8 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .max_sessions = (uint32_t)conf->max_clients,
         .max_locks = (uint32_t)conf->max_locks,
         .max_waiters = (uint32_t)conf->max_waiters,
+        .max_watches = (uint32_t)conf->max_watches,
+        .max_watches_per_peer = (uint32_t)conf_share(0, conf->max_watches),
         .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
         .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
         .max_locks_per_peer = (uint32_t)conf_share(conf->max_locks_per_peer, conf->max_locks),

@@ -96,6 +96,13 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
         v->number = choice & 8 ? 0 : choice / 16;
         break;
+    case COMMAND_SEE:
+        v->kind = VOTE_SEEN;
+        v->who.kind = (enum seen_kind)(choice / 8 % 4);
+        v->who.token = w->tokens[choice % TOKENS];
+        v->who.ttl_ms = v->who.fence = choice;
+        v->who.data = (struct data){.len = choice / 32, .text = "lie"};
+        break;
     case COMMAND_ADOPT:
         v->kind = VOTE_NO;
         if (choice & 8)
@@ -148,6 +155,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_MOVE:
     case COMMAND_GROUP_SET:
     case COMMAND_LETTER:
+    case COMMAND_NEWS:
     case COMMAND_DEQUEUE:
     case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     }

@@ -128,6 +128,7 @@ static inline unsigned key_base(unsigned key)
     X(BESIDE_WAIT, "beside_wait") \
     X(BESIDE_KEEP, "beside_keep") \
     X(SLOTS_OFF, "slots_off") /* the number of slots that it names is the right one and so much more, from 1 to SIM_SLOTS */ \
+    X(WATCH, "watch") /* it watches the name, if it watches none yet */ \
     X(DATA, "data") /* 1: its holder tells others something; 2: and changes that */ \
     X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */
 /* clang-format on */
@@ -293,7 +294,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct, data_pct, beside_pct;
+    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct, data_pct, watch_pct, beside_pct;
     bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */

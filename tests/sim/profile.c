@@ -393,6 +393,19 @@ static void draw_data(struct sim_plan *plan, uint64_t seed, const struct swarm *
             plan->op[i].field[O_DATA] = between(&draw, 1, 2);
 }
 
+/* Watchers, in as many worlds. */
+static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 22};
+    const int64_t *p = plan->param;
+    bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    int64_t pct = percent(&draw, 30) && may && plan->mutant == MUTANT_NONE ? between(&draw, 1, 50) : 0;
+    if (swarm->watch_pct > pct)
+        pct = swarm->watch_pct;
+    for (unsigned i = 0; i < plan->ops; i++)
+        plan->op[i].field[O_WATCH] = percent(&draw, pct);
+}
+
 /* Some clients of some worlds name a wrong number of slots; not where it is judged how long waiters wait. */
 static void draw_slots_off(struct sim_plan *plan, uint64_t seed)
 {
@@ -677,6 +690,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
     draw_data(plan, seed, &swarm);
+    draw_watchers(plan, seed, &swarm);
     draw_slots_off(plan, seed);
     draw_rights(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);

@@ -166,6 +166,7 @@ void client_fresh(struct sim_world *w, struct sim_client *c)
     c->fresh = true;
     c->fresh_op = (struct sim_record){.field = {[O_NAME] = -1,
                                                 [O_DATA] = c->index % 2,
+                                                [O_WATCH] = 1,
                                                 [O_TTL] = w->plan->param[P_MAX_TTL],
                                                 [O_WAIT] = 60000,
                                                 [O_MAX] = -1,
@@ -187,8 +188,24 @@ static unsigned op_slots(const struct sim_world *w, const struct sim_record *op,
     return slots == 0 ? 0 : 1 + (slots - 1 + off) % SIM_SLOTS;
 }
 
+/* One name for each session, and no list or name with slots. */
+static void client_watches(struct sim_world *w, struct sim_client *c)
+{
+    unsigned name = client_name(w, c);
+    struct request what;
+    if (client_op(w, c)->field[O_WATCH] == 0 || name & SIM_LIST || name_slots(w, name) != 0 ||
+        !w->daemon[c->home].running)
+        return;
+    if (c->session[c->home] != 0 && w->oracle.session[c->session[c->home]].watch.name != 0)
+        return;
+    client_words(w, c, &what, VERB_WATCH, 0);
+    if (client_ask(w, c, c->home, &what, 0, 0) != 0)
+        w->oracle.session[c->session[c->home]].watch.name = 1 + name;
+}
+
 static void client_lock(struct sim_world *w, struct sim_client *c)
 {
+    client_watches(w, c);
     const struct sim_record *op = client_op(w, c);
     struct request what;
     client_words(w, c, &what, VERB_LOCK, 0);
@@ -532,8 +549,10 @@ static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32
 static void client_notice(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     const struct notice *notice = &message->notice;
-    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
+    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK && notice->kind != NOTICE_NOW;
     uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
+    if (notice->kind == NOTICE_NOW)
+        return;
     if (notice->kind == NOTICE_RENEWED)
         client_told(w, c, message->session, tok, notice->until_ms);
     if (notice->kind == NOTICE_CLOCK)

@@ -157,7 +157,7 @@ static bool is_script(unsigned verb, unsigned name)
 {
     if (name & SIM_LIST)
         return verb != COMMAND_ZADD;
-    return (verb >= COMMAND_ENQUEUE && verb <= COMMAND_ADOPT) || verb == COMMAND_GROUP_SET ||
+    return (verb >= COMMAND_ENQUEUE && verb <= COMMAND_SEE) || verb == COMMAND_GROUP_SET ||
            verb == COMMAND_GROUP_NEW || verb == COMMAND_TRY;
 }
 
@@ -260,6 +260,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
         store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);
     if (is_counted_on(msg->verb, vote))
         m->wrote_us = w->now_us;
+    if (vote->kind == VOTE_SEEN && vote->who.kind == SEEN_TOKEN)
+        vote->who.token = w->oracle.tok[vote->number].token;
     if (vote->kind == VOTE_TOKEN)
         vote->token = w->oracle.tok[vote->number].token;
 }

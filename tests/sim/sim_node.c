@@ -162,7 +162,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves =
         command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE || command->verb == COMMAND_DOWN;
-    bool letter = command->verb == COMMAND_LETTER;
+    bool letter = command->verb == COMMAND_LETTER || command->verb == COMMAND_NEWS;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,

@@ -352,6 +352,8 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
     case COMMAND_CUT: store_cuts(s, now_ms, command, vote); return;
+    case COMMAND_SEE: told_see(s, now_ms, command, &to, vote); return;
+    case COMMAND_NEWS: queue_say(&to, command->self, 'n', command); return;
     case COMMAND_DATA:
     case COMMAND_ADOPT: told_run(s, now_ms, command, vote); return;
     default: run_key(s, now_ms, command, &to, vote);
@@ -375,7 +377,8 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
                    enum vote_error error)
 {
     enum command_verb verb = command->verb;
-    bool asks = (verb <= COMMAND_TIME && verb != COMMAND_TRY) || verb == COMMAND_LETTER; /* PUBLISH */
+    bool asks = (verb <= COMMAND_TIME && verb != COMMAND_TRY) || verb == COMMAND_LETTER ||
+                verb == COMMAND_NEWS; /* PUBLISH */
     bool writes = false, grows = false;
     struct group group;
     if (command->name & SIM_LIST)

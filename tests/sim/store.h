@@ -86,7 +86,7 @@ struct store_command {
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other,
         third;     /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
-    uint32_t self; /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
+    uint32_t self; /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
     uint64_t waited_ms; /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
     uint64_t most_ms;   /* EXTEND */
     uint16_t slots;     /* LOOK, CUT */
@@ -99,7 +99,8 @@ struct store_command {
     struct data data;   /* DATA */
 };
 
-/* PUBLISH to a daemon's channel: what is 'w', 'l', 't' or 'g', slot as in a command; returns how many hear it. */
+/* PUBLISH to a daemon's channel: what is 'w', 'l', 't', 'g', 'n' or 'v', slot as in a command (of 'v': the daemon that
+ * watches); returns how many hear it. */
 typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 
 void store_copy(struct store *to, const struct store *from);

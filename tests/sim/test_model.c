@@ -91,7 +91,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
         COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,     COMMAND_DOWN,    COMMAND_DOWN,
         COMMAND_DOWN,      COMMAND_EXTEND,  COMMAND_EXTEND,   COMMAND_CUT,     COMMAND_CUT,
-        COMMAND_CUT,       COMMAND_DATA,    COMMAND_DATA,     COMMAND_ADOPT,   COMMAND_ADOPT};
+        COMMAND_CUT,       COMMAND_DATA,    COMMAND_DATA,     COMMAND_ADOPT,   COMMAND_ADOPT,
+        COMMAND_SEE,       COMMAND_SEE};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],

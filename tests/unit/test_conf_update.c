@@ -65,6 +65,7 @@ static const struct example {
     {"max_clients", "7", "restart"},
     {"max_locks", "7", "restart"},
     {"max_waiters", "7", "restart"},
+    {"max_watches", "7", "restart"},
     {"max_locks_per_client", "7", "once"},
     {"max_waits_per_client", "7", "once"},
     {"max_clients_per_peer", "7", "once"},

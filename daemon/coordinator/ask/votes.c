@@ -18,6 +18,7 @@
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/watch/watch.h"
 
 static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
@@ -37,6 +38,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
     case ROUND_RESUME: resume_look(c, round, late); break;
     case ROUND_RESERVE: hand_look(c, round, late); break;
     case ROUND_TELL: data_look(c, round, late); break;
+    case ROUND_SEE: watch_look(c, round, late); break;
     case ROUND_RENEW:
     case ROUND_EXTEND:
     case ROUND_CHECK: extend_look(c, round, late); break;
@@ -147,7 +149,9 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         votes_again(c, round, verb, masters_bit(master));
         return;
     }
-    if (is_fencing(verb))
+    if (verb == COMMAND_SEE)
+        watch_told(c, round, master, vote);
+    else if (is_fencing(verb))
         fence_vote(c, round, master, verb, vote);
     else if (verb == COMMAND_GET)
         acquire_split_vote(round, master, vote);

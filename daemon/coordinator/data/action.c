@@ -65,7 +65,8 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
     action->request = request;
     struct reply *reply = &action->u.reply;
     reply->code = code;
-    memset((char *)reply + offsetof(struct reply, token), 0, sizeof *reply - offsetof(struct reply, token));
+    memset((char *)reply + offsetof(struct reply, token), 0,
+           offsetof(struct reply, now) - offsetof(struct reply, token));
     reply->slot = action_name(&reply->name, name);
     reply->retry_ms = -1;
     return reply;

@@ -41,6 +41,8 @@ enum item_kind {
     ITEM_TRIAL,
     ITEM_LIST,
     ITEM_LETTER,
+    ITEM_WATCHED,
+    ITEM_WITNESS,
 };
 
 struct wait {
@@ -346,6 +348,7 @@ static inline size_t lease_bytes(unsigned masters)
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *   reserve:  RESERVING --Q stored it------------------------------------> DECIDED
  *   tell:     TELLING --Q have it----------------------------------------> DECIDED
+ *   see:      SEEING --who has it is known-------------------------------> DECIDED
  *   (an acquire whose holder tells something goes through TELLING before it is DECIDED)
  *
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
@@ -364,6 +367,7 @@ enum round_phase {
     ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
     ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
     ROUND_TELLING,   /* DATA: what the holder tells */
+    ROUND_SEEING,    /* SEE: who has a name that is watched */
     ROUND_DECIDED,
 };
 
@@ -375,6 +379,7 @@ enum round_purpose {
     ROUND_RESUME,
     ROUND_RESERVE,
     ROUND_TELL,
+    ROUND_SEE,
 };
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
@@ -430,7 +435,7 @@ struct round {
     struct token token;
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
-        uint64_t reader;   /* EXTEND: id of the JOINED lease that is meant; 0: none */
+        uint64_t reader; /* EXTEND: id of the JOINED lease that is meant; 0: none. SEE: of the watched name */
     };
     const struct name *name; /* interned */
     struct resume *resume;   /* RESUME, until the round is decided; NULL: none */
@@ -495,6 +500,64 @@ struct session {
     uint32_t locks, waits, resumes; /* numbers of its holds, waits, and RESUMEs under way */
     struct hold *holds;             /* the holds bound to it */
     struct wait *waiting;
+    struct watcher *watching;
+};
+
+/* ---- who has a name, for those who watch it (watch.h) ---- */
+
+/* What the masters have told a look so far. */
+struct sight {
+    masters_t keys, readers, slots; /* masters with a key of that kind */
+    uint64_t ttl_ms;                /* of the key that ends first; 0: not known */
+    uint64_t fence;                 /* the highest that a holder tells, with ... */
+    struct token told_of;           /* ... its token ... */
+    struct data data;               /* ... and what it tells; len 0: nothing */
+    struct token token[MASTERS];    /* of keys */
+};
+
+struct watched {
+    uint64_t id;
+    struct heap_item item; /* the next look; due now while there are watchers to be told */
+    uint32_t hash;
+    uint32_t serial;              /* of the present state: watchers with another one are still to be told */
+    const struct name *name;      /* interned */
+    struct watcher *first, *last; /* those that are still to be told stand first */
+    uint64_t round;               /* id of the look under way; 0: none */
+    bool again;                   /* something has changed since it began */
+    bool asked;                   /* a watcher has come since the last look */
+    bool known;                   /* a state was found */
+    uint8_t patience;             /* looks in a row that found a key whose holder's data was not there yet */
+    int32_t pause_ms;             /* before the next look while the next holder is looked for ... */
+    int64_t hurry_until_ms;       /* ... until then */
+    int64_t look_ms;
+    uint64_t fence; /* the highest that was told */
+    struct now now; /* the state that is told */
+    struct sight seen;
+};
+
+struct watcher {
+    uint64_t id;
+    struct watched *watched; /* (ref) */
+    struct watcher *next, *prev;
+    struct session *session; /* (ref) */
+    struct watcher *session_next, *session_prev;
+    uint64_t request; /* the WATCH; 0: answered */
+    uint32_t serial;
+    uint16_t peer;
+    bool once; /* a second WATCH of the session, which is only answered */
+};
+
+/* The daemons that watch a name whose lock is, or was, held here (witness.h). */
+enum { WITNESSES = 16 };
+
+struct witness {
+    uint64_t id;
+    struct heap_item item; /* when the last one is forgotten; due now while they are to be told */
+    uint32_t hash;
+    uint32_t telling;        /* the next one to be told; WITNESSES: none */
+    const struct name *name; /* interned */
+    int64_t until_ms[WITNESSES];
+    struct token daemon[WITNESSES]; /* the first bytes say which */
 };
 
 struct coordinator {
@@ -515,6 +578,9 @@ struct coordinator {
     struct heap looks; /* heads that are due (queue_due()), by the ids of their waits */
     int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
+    struct pool watched, watchers, witnesses;
+    struct table watched_names, witness_names;
+    uint32_t peer_watches[PEERS];
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct told *telling;   /* for each slot of the waits: of leaders */
     struct told *told;      /* for each slot of the leases: of leaders */

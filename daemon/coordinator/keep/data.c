@@ -3,6 +3,7 @@
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/watch/witness.h"
 
 /* ---- what is told ---- */
 
@@ -77,6 +78,7 @@ void data_adopted(struct coordinator *c, const struct coordinator_event *event)
         return;
     told->since_ms = event->vote.number;
     data_copy(&told->data, &event->vote.data);
+    witness_touch(c, lease->resource->name);
 }
 
 /* ---- DATA ---- */
@@ -157,6 +159,7 @@ void data_look(struct coordinator *c, struct round *round, bool late)
         struct reply *reply = data_answer(c, round, REPLY_DATA);
         reply->confirmed = (uint8_t)masters_count(told);
         reply->masters = (uint8_t)c->config.masters;
+        witness_touch(c, round->name);
     } else if (masters_count(gone) >= quorum_blocking(c->config.masters)) {
         data_answer(c, round, REPLY_NOTHELD);
     } else if (late || masters_count(told | coming) < c->quorum) {

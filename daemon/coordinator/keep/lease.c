@@ -17,6 +17,7 @@
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/witness.h"
 
 /*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
  *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
@@ -40,6 +41,7 @@ void lease_free(struct coordinator *c, struct lease *lease)
     const struct resource *resource = lease->resource;
     bool held = lease->keeping->told;
     lease->keeping->parts(c, lease);
+    witness_touch(c, resource->name);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
     lease->mode->leave(c, lease);
@@ -110,6 +112,7 @@ void lease_bind(struct coordinator *c, struct lease *lease, const struct round *
     lease->mode->enter(c, lease);
     renewal_plan(c, lease);
     heal_granted(c, lease, round);
+    witness_touch(c, lease->resource->name);
 }
 
 static int64_t lease_ends_ms(const struct round *round, int64_t max_ms)

@@ -46,6 +46,7 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_RESERVING] = 1u << ROUND_DECIDED,
         [ROUND_TELLING] = 1u << ROUND_DECIDED,
+        [ROUND_SEEING] = 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
     return (moves[from] & (1u << to)) != 0;
@@ -134,6 +135,8 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         show_secret(lease, command);
     if (command_for_one(command->verb) == COMMAND_EXTEND)
         command->most_ms = cut_most_ms(c, &command->token);
+    if (verb == COMMAND_SEE)
+        command->to = c->config.self;
     if (verb == COMMAND_DATA)
         show_data(c, round, command);
     if (verb != COMMAND_ZADD && verb != COMMAND_ZSCORE)

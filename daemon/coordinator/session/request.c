@@ -17,6 +17,7 @@
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/watch.h"
 #include "proto/slot.h"
 
 static struct reply *reply_to(struct coordinator *c, const struct coordinator_event *event,
@@ -336,6 +337,8 @@ static void request_do(struct coordinator *c, const struct coordinator_event *ev
     case VERB_EXTEND: request_extend(c, event); break;
     case VERB_CHECK: request_check(c, event); break;
     case VERB_CANCEL: request_cancel(c, event); break;
+    case VERB_WATCH:
+    case VERB_UNWATCH: watch_request(c, event); break;
     case VERB_DATA: data_request(c, event, lease_of(c, event)); break;
     default: assert(0 && "the driver answers the other verbs itself");
     }

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/watch.h"
 
 enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
 
@@ -79,6 +80,7 @@ void session_timer(struct coordinator *c, struct session *session)
         finish_some(c, session);
         return;
     }
+    watch_leave(c, session);
     if (session->waiting != NULL && session->state == SESSION_DENYING) {
         wait_cancel(c, session->waiting, REPLY_DENIED);
     } else if (session->waiting != NULL) {
@@ -86,7 +88,7 @@ void session_timer(struct coordinator *c, struct session *session)
     } else if (session->holds != NULL) {
         end_lease(c, session, lease_of_hold(session->holds));
     }
-    if (session->waiting != NULL || session->holds != NULL) {
+    if (session->waiting != NULL || session->holds != NULL || session->watching != NULL) {
         heap_set(&c->deadlines, &session->item, c->now_ms);
         return;
     }
