@@ -17,7 +17,7 @@ _redlock_names() {
 _redlock_options() {
     local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet -v --verbose --timeout --shared --slots --note --client'
     case $1 in
-    run) echo "$take -c --command --max --grace -a --address -h --help --" ;;
+    run) echo "$take -c --command --every --keep --every-try --max --grace -a --address -h --help --" ;;
     lead) echo '--data --restart -t --ttl -q --quiet -v --verbose --max --grace --note --client -c --command -a --address -h --help --' ;;
     lock) echo "$take --lease -a --address -h --help" ;;
     extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
@@ -56,7 +56,7 @@ _redlock() {
     fi
     [[ $subcommand == run || $subcommand == lead ]] && _redlock_command && return
     case $before in
-    -t | --ttl | -w | --wait | --timeout | --max | --grace | -d | --delay)
+    -t | --ttl | -w | --wait | --timeout | --every | --keep | --max | --grace | -d | --delay)
         _redlock_words "$word" 1s 10s 30s 1m 5m 1h
         return
         ;;

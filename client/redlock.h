@@ -246,6 +246,12 @@ enum redlock_loss {
 };
 enum redlock_error redlock_unlock_lost(struct redlock_lock *lock, enum redlock_loss loss);
 
+/* The same, and for keep_ms from now on nobody gets the name, though nobody holds it: so a job that is done is not done
+ * again by the next host. It is for an exclusive lock of one name. REDLOCK_OK: the name is kept. REDLOCK_BADREQUEST, _LIMIT
+ * and _UNSUPPORTED: redlockd would not keep it, and the lock was given back. Others as of redlock_unlock(); the name is not
+ * kept, unless the connection broke meanwhile. REDLOCK_ARGUMENT also if keep_ms is not 1 to 30 days. */
+enum redlock_error redlock_unlock_keep(struct redlock_lock *lock, int64_t keep_ms);
+
 /* Makes the lock last ttl_ms from now (0: its own TTL again), but never makes it end earlier. A session
  * lock is renewed with this TTL from now on. */
 enum redlock_error redlock_extend(struct redlock_lock *lock, int64_t ttl_ms);
@@ -402,6 +408,7 @@ struct redlock_lock *redlock_lock_begin(struct redlock *redlock, const char *nam
 struct redlock_lock *redlock_resume_begin(struct redlock *redlock, const char *name, const char *token,
                                           const struct redlock_lock_options *options);
 uint64_t redlock_unlock_begin(struct redlock_lock *lock);
+uint64_t redlock_unlock_keep_begin(struct redlock_lock *lock, int64_t keep_ms);
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms);
 uint64_t redlock_check_begin(struct redlock_lock *lock);
 uint64_t redlock_downgrade_begin(struct redlock_lock *lock);

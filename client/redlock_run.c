@@ -110,7 +110,7 @@ static bool start(struct run *run)
 static int give_back(struct run *run)
 {
     redlock_set_timeout(run->redlock, UNLOCK_MS);
-    enum redlock_error error = redlock_unlock(run->lock);
+    enum redlock_error error = every_unlock(run);
     if (error == REDLOCK_OK)
         return run->code;
     if (error == REDLOCK_LOST || error == REDLOCK_NOTHELD) {
@@ -172,8 +172,11 @@ int run_term(struct run *run)
     run->signals = signals_open(take_signals);
     if (run->signals < 0)
         return CODE_FAILED;
-    run->lock = take_lock(run->redlock, &run->take, run->signals, &code);
+    do
+        run->lock = take_lock(run->redlock, &run->take, run->signals, &code);
+    while (!run->lock && every_again(run, code));
     if (!run->lock) {
+        code = every_busy(run, code);
         redlock_close(run->redlock);
         return code;
     }
@@ -211,6 +214,12 @@ static void run_help(void)
         "      --shared           as one of many readers, while nobody has it as a writer (without "
         "--shared)\n"
         "      --slots N          one of N places; $REDLOCK_SLOT is its number, from 0 on\n"
+        "      --every TIME       run it once in each period, on one of many hosts; exit code 0 where "
+        "another "
+        "has it\n"
+        "      --keep TIME        how long nobody may run it again, from its start; default: nine tenths of "
+        "--every\n"
+        "      --every-try        also if the command failed\n"
         "      --max TIME         renew the lock for at most this long\n"
         "      --grace TIME       between SIGTERM and the lock's end; default: a quarter of the TTL, 5s at "
         "most\n"
@@ -226,6 +235,9 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
         TAKE_LONG,
         {"max", required_argument, NULL, 'm'},
         {"grace", required_argument, NULL, 'g'},
+        {"every", required_argument, NULL, EVERY_PERIOD},
+        {"keep", required_argument, NULL, EVERY_KEEP},
+        {"every-try", no_argument, NULL, EVERY_TRY},
         {"command", required_argument, NULL, 'c'},
         {"address", required_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
@@ -247,6 +259,12 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
             break;
         case 'g':
             if (!arg_duration("run", "--grace", optarg, &run->grace_ms))
+                return false;
+            break;
+        case EVERY_PERIOD:
+        case EVERY_KEEP:
+        case EVERY_TRY:
+            if (!every_option(run, option, optarg))
                 return false;
             break;
         case 'a': run->address = optarg; break;
@@ -284,5 +302,7 @@ int cmd_run(int argc, char **argv)
     if (optind >= argc && !run.shell[0])
         return usage("run", "a COMMAND is needed behind the NAME: redlock run %s -- COMMAND", run.take.name);
     run.argv = run.shell[0] ? run.shell : argv + optind;
+    if (!every_begin(&run))
+        return CODE_FAILED;
     return run_term(&run);
 }

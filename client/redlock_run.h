@@ -94,11 +94,37 @@ struct run;
 int run_term(struct run *run);
 #define RUN_BEGIN                                                                                    \
     {                                                                                                \
-        .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1}, .grace_ms = -1, \
+        .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},                \
+        .every = {.period_ms = -1, .keep_ms = -1}, .grace_ms = -1,                                  \
         .signals = -1, .timer = -1, .terminal = {                                                    \
             .fd = -1                                                                                 \
         }                                                                                            \
     }
+
+/* ---- redlock_every.c ---- */
+
+struct run;
+
+struct every {
+    int64_t period_ms; /* --every; -1: not given */
+    int64_t keep_ms;   /* --keep: for how long the name is kept, from the LOCK on; -1: not given */
+    bool tries;        /* --every-try: the name is kept, whatever the command's end */
+    bool waits, says;  /* --wait and --verbose were given */
+    int64_t asked_ms;  /* when the LOCK was sent */
+    unsigned splits;   /* so often nobody won, of many that asked at once */
+};
+
+enum { EVERY_PERIOD = 'y', EVERY_KEEP = 'k', EVERY_TRY = 'T' }; /* the options, which have no letter */
+/* Takes one of these; false: it is wrong, and this was said. */
+bool every_option(struct run *run, int option, const char *value);
+/* All options were read, and the lock is asked for next. Returns false after it has said what is wrong. */
+bool every_begin(struct run *run);
+/* The lock was not taken, nor by anybody else: whether to ask again, after a pause that this makes. */
+bool every_again(struct run *run, int code);
+/* The exit code when the lock was not taken: 0 where another has it, since then the job is done. */
+int every_busy(struct run *run, int code);
+/* The command has ended: gives the lock back, and keeps the name if it is to be kept. */
+enum redlock_error every_unlock(struct run *run);
 
 /* ---- redlock_watch.c ---- */
 
@@ -119,6 +145,7 @@ struct term {
 
 struct run {
     struct take take;
+    struct every every;
     const char *address;
     int64_t grace_ms;   /* how long before the deadline SIGTERM comes; -1: not given */
     int64_t margin_ms;  /* how long before the deadline SIGKILL comes */

@@ -2,11 +2,7 @@
 
 #include <string.h>
 
-enum {
-    PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 10,
-    QUOTED_BYTES = 2 * CONF_SECRET_BYTES + 3,
-    OTHER_BYTES = 440
-};
+enum { PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 10, QUOTED_BYTES = ACL_USER_BYTES, OTHER_BYTES = 440 };
 _Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "a pattern or a user fits when quoted");
 _Static_assert(3 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
 
@@ -44,6 +40,11 @@ static const char *pattern(char out[PATTERN_BYTES], char type, const char *prefi
     return out;
 }
 
+const char *acl_user(char out[ACL_USER_BYTES], const struct conf *conf)
+{
+    return quoted(out, conf->node_user[0] ? conf->node_user : "redlockd");
+}
+
 const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
 {
     char keys[PATTERN_BYTES], channels[PATTERN_BYTES];
@@ -54,8 +55,7 @@ const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
         "+time +script|load +evalsha +set +get +getex +pexpire +pexpireat +pttl +del +zadd +zscore +hset "
         "+hget +hscan "
         "+hdel +hlen +zrange +zrem +publish +subscribe +ping",
-        quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
-        quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),
+        acl_user(user, conf), quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),
         quoted(channels_quoted, pattern(channels, '&', conf->key_prefix, ",wake:*")));
     return out;
 }

@@ -71,6 +71,8 @@ struct figure {
     CORE(waiters, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_waiters", "", "Requests that wait for a lock."))     \
     CORE(watches, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_watches", "", "Watchers of names."))                 \
     CORE(names, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_names", "", "Names of locks in use."))                 \
+    CORE(kept, GAUGE, SHOWN,                                                                                 \
+         METRIC(LOCKS, "redlockd_kept_names", "", "Names that are kept though nobody holds them."))          \
     CORE(rounds_under_way, GAUGE, SHOWN)                                                                     \
     CORE(releases_under_way, GAUGE, SHOWN)                                                                   \
     CORE(grants, COUNTER, SHOWN)                                                                             \
@@ -92,6 +94,8 @@ struct figure {
     CORE(rounds, COUNTER, SHOWN)                                                                             \
     CORE(fence_raises, COUNTER, SHOWN,                                                                       \
          METRIC(OUTCOMES, "redlockd_fence_raises", "", "Grants that had to raise the fence first."))         \
+    CORE(keeps, COUNTER, SHOWN,                                                                              \
+         METRIC(OUTCOMES, "redlockd_keeps", "", "Names that were kept when their lock was given back."))     \
     CORE(attempts_undone, COUNTER, SHOWN)                                                                    \
     CORE(attempts_widened, COUNTER, SHOWN)                                                                   \
     CORE(undo_expired, COUNTER, SHOWN,                                                                       \

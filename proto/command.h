@@ -61,14 +61,37 @@ enum { LACKINGS = LACKING_CLIENT_ID + 1 };
 enum command_verb {
 #define COMMAND(name, script, vote, words)  COMMAND_##name,
 #define FOR_LIST(name, script, vote, words) COMMAND_##name##_ALL,
+#define NATIVE(name, form, vote, words)     COMMAND_##name##_##form,
 #include "proto/command.def"
 };
 enum {
 #define COMMAND(name, script, vote, words)  +1
 #define FOR_LIST(name, script, vote, words) +1
+#define NATIVE(name, form, vote, words)     +1
     COMMAND_VERBS = 0
 #include "proto/command.def"
 };
+enum {
+#define NATIVE(name, form, vote, words) +1
+    NATIVES = 0
+#include "proto/command.def"
+};
+
+/* Whether the verb is a native command: these are the last of all. */
+static inline bool command_is_native(enum command_verb verb)
+{
+    return (unsigned)verb >= COMMAND_VERBS - NATIVES;
+}
+
+/* The question of the handshake whether a server knows the native command of that number. */
+static inline enum command_verb command_question(unsigned native)
+{
+    static const uint8_t questions[NATIVES] = {
+#define NATIVE(name, form, vote, words) COMMAND_TRY_##form,
+#include "proto/command.def"
+    };
+    return (enum command_verb)questions[native];
+}
 
 /* The verb for a list of names that does what this verb does for one name. */
 static inline enum command_verb command_for_all(enum command_verb verb)
@@ -81,12 +104,13 @@ static inline enum command_verb command_for_all(enum command_verb verb)
     return all[verb] != 0 ? (enum command_verb)all[verb] : verb;
 }
 
-/* The same the other way round; a verb for one name stays as it is. */
+/* The verb for one name that does by script, or plainly, what this verb does. */
 static inline enum command_verb command_for_one(enum command_verb verb)
 {
     static const uint8_t one[COMMAND_VERBS] = {
     /* 0: it is for one name */
 #define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = COMMAND_##name,
+#define NATIVE(name, form, vote, words)     [COMMAND_##name##_##form] = COMMAND_##name,
 #include "proto/command.def"
     };
     return one[verb] != 0 ? (enum command_verb)one[verb] : verb;
@@ -186,6 +210,7 @@ struct vote {
     enum vote_error error; /* VOTE_ERROR, VOTE_UNHEARD */
     uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD; VOTE_UNREADABLE: its version, or 0 */
     bool marked;           /* ENQUEUE: a writer's mark was left */
+    bool kept;             /* ENQUEUE: nobody holds the name, but it is kept (keep/kept.h) */
     union {
         struct master_info info; /* VOTE_INFO */
         struct group group;      /* VOTE_GROUP */

@@ -10,7 +10,7 @@ enum { DECIMAL_BYTES = 20 }; /* digits of UINT64_MAX */
  * are stored one by one, since _FORTIFY_SOURCE turns a memcpy() of two bytes to a moving place into a call. */
 static inline char *decimal_digits(uint64_t number, char out[DECIMAL_BYTES])
 {
-    static const char pairs[200] = "0001020304050607080910111213141516171819"
+    static const char pairs[201] = "0001020304050607080910111213141516171819"
                                    "2021222324252627282930313233343536373839"
                                    "4041424344454647484950515253545556575859"
                                    "6061626364656667686970717273747576777879"

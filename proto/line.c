@@ -183,6 +183,15 @@ static enum line_result line_set_data(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
+static enum line_result line_set_keep(struct parse *p, struct piece value)
+{
+    enum line_result result = line_set_duration(p, OPTION_KEEP, value, &p->request->keep_ms);
+
+    if (result == LINE_REQUEST && p->request->keep_ms == 0)
+        return bad_value(p, OPTION_KEEP, value, "write at least 1ms, or leave it out");
+    return result;
+}
+
 static enum line_result line_set_option(struct parse *p, enum option option, struct piece value)
 {
     switch (option) {
@@ -199,6 +208,8 @@ static enum line_result line_set_option(struct parse *p, enum option option, str
     case OPTION_EVENTS: return line_set_events(p, value);
     case OPTION_LOST: return line_set_lost(p, value);
     case OPTION_DATA: return line_set_data(p, value);
+    case OPTION_KEEP: return line_set_keep(p, value);
+    case OPTION_KEPT: return bad_value(p, option, value, "write kept alone, without =");
     case OPTIONS: break;
     }
     assert(0 && "an option without its case");
@@ -214,7 +225,8 @@ static enum line_result no_such_option(struct parse *p, struct piece key)
         return line_refuse(p, REPLY_BADARG, "%s has no options; write %s", p->rule->word, p->rule->example);
     for (unsigned i = 0; i < OPTIONS; i++)
         if (p->rule->takes & OPTION_BIT(i))
-            len += (size_t)snprintf(known + len, sizeof known - len, " %s=", rule_option_key((enum option)i));
+            len += (size_t)snprintf(known + len, sizeof known - len,
+                                    i == OPTION_KEPT ? " %s" : " %s=", rule_option_key((enum option)i));
     return line_refuse(p, REPLY_BADARG, "%s has no option %s; it has%s", p->rule->word, show_piece(key).text,
                        known);
 }
@@ -223,6 +235,11 @@ static enum line_result read_option(struct parse *p, struct piece word)
 {
     const char *equals = memchr(word.text, '=', word.len);
 
+    if (!equals && rule_option(p->rule, word) == OPTION_KEPT) {
+        p->seen |= OPTION_BIT(OPTION_KEPT);
+        p->request->kept = true;
+        return LINE_REQUEST;
+    }
     if (!equals)
         return line_refuse(p, REPLY_BADARG, "%s is a word too many: write %s (options are key=value)",
                            show_piece(word).text, p->rule->example);
@@ -435,7 +452,13 @@ static enum line_result read_rest(struct parse *p)
         return line_refuse(p, REPLY_BADARG,
                            "data= is for one exclusive lock of a connection: not with a list, slots=, "
                            "mode=shared or hold=lease");
-    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
+    if (p->request->kept && p->seen != OPTION_BIT(OPTION_KEPT))
+        return line_refuse(p, REPLY_BADARG, "kept stands alone: UNLOCK <name> kept ends what keep= began");
+    if (p->request->keep_ms != 0 && p->request->has_lost)
+        return line_refuse(p, REPLY_BADARG, "keep= is for a lock that was not lost: leave lost= out");
+    if ((p->request->keep_ms != 0 || p->request->kept) && list)
+        return line_refuse(p, REPLY_BADARG, "keep= and kept are for one name, not for several at once");
+    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) | (p->seen & OPTION_BIT(OPTION_WAIT)) : 0;
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(
             p, REPLY_BADARG,

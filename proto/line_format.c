@@ -134,33 +134,20 @@ void line_token_hex(char *out, const struct token *token)
 const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",
-        [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_EXTENDED] = "+EXTENDED",
-        [REPLY_HELD] = "+HELD",
-        [REPLY_DATA] = "+DATA",
-        [REPLY_WATCHING] = "+WATCHING",
-        [REPLY_OK] = "+OK",
-        [REPLY_HELLO] = "+HELLO",
-        [REPLY_PONG] = "+PONG",
-        [REPLY_BROKEN] = "+BROKEN",
-        [REPLY_BYE] = "+BYE",
-        [REPLY_BUSY] = "-BUSY",
-        [REPLY_TIMEOUT] = "-TIMEOUT",
-        [REPLY_NOQUORUM] = "-NOQUORUM",
-        [REPLY_NOTHELD] = "-NOTHELD",
-        [REPLY_CANCELLED] = "-CANCELLED",
-        [REPLY_MODE] = "-MODE",
-        [REPLY_LIMIT] = "-LIMIT",
-        [REPLY_DRAINING] = "-DRAINING",
-        [REPLY_DENIED] = "-DENIED",
-        [REPLY_AUTH] = "-AUTH",
-        [REPLY_BADVERB] = "-BADVERB",
-        [REPLY_BADARG] = "-BADARG",
-        [REPLY_BADLINE] = "-BADLINE",
-        [REPLY_BADTAG] = "-BADTAG",
-        [REPLY_TOOLONG] = "-TOOLONG",
-        [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_LOCKED] = "+LOCKED",       [REPLY_UNLOCKED] = "+UNLOCKED",
+        [REPLY_KEPT] = "+KEPT",           [REPLY_EXTENDED] = "+EXTENDED",
+        [REPLY_HELD] = "+HELD",           [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",         [REPLY_PONG] = "+PONG",
+        [REPLY_BROKEN] = "+BROKEN",       [REPLY_BYE] = "+BYE",
+        [REPLY_BUSY] = "-BUSY",           [REPLY_TIMEOUT] = "-TIMEOUT",
+        [REPLY_NOQUORUM] = "-NOQUORUM",   [REPLY_NOTHELD] = "-NOTHELD",
+        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
+        [REPLY_LIMIT] = "-LIMIT",         [REPLY_DRAINING] = "-DRAINING",
+        [REPLY_DENIED] = "-DENIED",       [REPLY_AUTH] = "-AUTH",
+        [REPLY_BADVERB] = "-BADVERB",     [REPLY_BADARG] = "-BADARG",
+        [REPLY_BADLINE] = "-BADLINE",     [REPLY_BADTAG] = "-BADTAG",
+        [REPLY_TOOLONG] = "-TOOLONG",     [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_DATA] = "+DATA",           [REPLY_WATCHING] = "+WATCHING",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
@@ -186,6 +173,7 @@ const char *line_limit_word(enum limit limit)
         [LIMIT_MAX_WATCHES] = "max_watches",
         [LIMIT_MAX_ROUNDS] = "max_rounds",
         [LIMIT_FENCE] = "fence",
+        [LIMIT_MAX_MARKS] = "max_marks",
         [LIMIT_DEPTH] = "depth",
     };
 
@@ -247,6 +235,9 @@ static char *line_put_words(char *out, const struct reply *reply)
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_WATCHING: return line_put_now(out, &reply->now);
     case REPLY_DATA:
+    case REPLY_KEPT:
+        if (reply->code == REPLY_KEPT)
+            out = line_put_signed(line_put(out, " until="), reply->until_ms);
         out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
         return line_put_unsigned(line_put(out, "/"), reply->masters);
     case REPLY_EXTENDED:
@@ -358,6 +349,11 @@ static char *line_put_text(char *out, const struct reply *reply)
     case TEXT_ENTERED_TWICE:
         return line_put(out, " : it was entered more than once, and each of these holders may write: UNLOCK "
                              "until it has depth=1");
+    case TEXT_KEEP_TOO_LONG:
+        out = line_put_duration(line_put(out, " : keep is at most "), reply->limit_ms);
+        return line_put(out, " (max_keep)" BARE_NUMBER);
+    case TEXT_KEEP_ALONE:
+        return line_put(out, " : keep= is for the exclusive lock of one name without slots=");
     case TEXT_SHARED_NOW:
         return line_put(out, " : it is shared from now on, but too few masters know yet; ask again with the "
                              "same token, or go on reading");
@@ -370,7 +366,7 @@ static char *line_put_text(char *out, const struct reply *reply)
     if (reply->code == REPLY_DENIED) /* the request waited when the right was taken away */
         return line_put(out, " : the right to lock it was taken away");
     if (reply->code == REPLY_BADTAG) /* only CANCEL gets this reply */
-        return line_put(out, " : no LOCK waits there, or its grant was already written");
+        return line_put(out, " : nothing waits there, or its grant was already written");
     return out;
 }
 
@@ -406,7 +402,7 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = line_put_unsigned(line_put(at, " session="), session);
     at = line_put_signed(line_put(at, " now="), now_ms);
     at = line_put_signed(line_put(at, " behind="), behind_ms);
-    return line_put_end(out, line_put(at, " features=lost"));
+    return line_put_end(out, line_put(at, " features=lost,keep,resume-wait"));
 }
 
 size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words)

@@ -12,6 +12,7 @@ static const char *const option_keys[OPTIONS] = {
     [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
     [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events", [OPTION_LOST] = "lost",
     [OPTION_DATA] = "data",
+    [OPTION_KEEP] = "keep", [OPTION_KEPT] = "kept",
 };
 
 #define TTL    OPTION_BIT(OPTION_TTL)
@@ -27,6 +28,8 @@ static const char *const option_keys[OPTIONS] = {
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
 #define LOST   OPTION_BIT(OPTION_LOST)
 #define DATA   OPTION_BIT(OPTION_DATA)
+#define KEEP   OPTION_BIT(OPTION_KEEP)
+#define KEPT   OPTION_BIT(OPTION_KEPT)
 
 static const struct verb_rule verbs[] = {
     [VERB_LOCK] =
@@ -49,11 +52,12 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_UNLOCK,
             .word = "UNLOCK",
             .argument = ARGUMENT_NAMES,
-            .takes = TOKEN | LOST,
+            .takes = TOKEN | LOST | KEEP | KEPT,
             .example = "UNLOCK job",
-            .help =
-                "UNLOCK <name> [token=<token>] [lost=expired|clock|gone] : gives it back; lost= says that it "
-                "was lost to you, and why",
+            .help = "UNLOCK <name> [token=<token>] [lost=expired|clock|gone] [keep=1h] : gives it back; "
+                    "lost= says "
+                    "that it was lost to you, and why; with keep=1h nobody gets the name for an hour; UNLOCK "
+                    "<name> kept : ends that",
         },
     [VERB_EXTEND] =
         {
@@ -80,12 +84,11 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_RESUME,
             .word = "RESUME",
             .argument = ARGUMENT_NAMES,
-            .takes = TOKEN | TTL | MAX | NOTE,
+            .takes = TOKEN | TTL | WAIT | MAX | NOTE,
             .needs = TOKEN,
             .example = "RESUME job token=<40 hex>",
-            .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : takes its lock over, "
-                    "bound to "
-                    "this connection, with a new token",
+            .help = "RESUME <name> token=<token> [ttl=10s] [wait=5s] [max=5m] [note=<word>] : takes its "
+                    "lock over, bound to this connection, with a new token; tries for as long as wait=",
         },
     [VERB_CANCEL] =
         {

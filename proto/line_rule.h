@@ -28,7 +28,9 @@ enum option {
     OPTION_EVENTS,
     OPTION_LOST,
     OPTION_DATA,
-    OPTIONS, /* how many */
+    OPTION_KEEP,
+    OPTION_KEPT, /* stands without a value */
+    OPTIONS,     /* how many */
 };
 
 #define OPTION_BIT(option) (1u << (option))

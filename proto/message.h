@@ -128,10 +128,12 @@ struct request {
     bool events_renewed; /* HELLO events=renewed */
     bool has_lost;       /* UNLOCK lost= */
     uint8_t lost;        /* the same: an enum lost_reason */
+    bool kept;           /* UNLOCK <name> kept */
     uint16_t slots;      /* LOCK slots=; 0: not given */
     int64_t ttl_ms;      /* -1: not given */
     int64_t wait_ms;     /* 0: answer now */
     int64_t max_ms;      /* -1: not given */
+    int64_t keep_ms;     /* UNLOCK keep=; 0: not given */
     uint64_t order;      /* of a list: how the client wrote it (proto/names.h) */
     struct name name;    /* here and below only len bytes of the text are cleared and copied */
     struct data data;    /* LOCK, DATA */
@@ -141,6 +143,7 @@ struct request {
 enum reply_code {
     REPLY_LOCKED,
     REPLY_UNLOCKED,
+    REPLY_KEPT,
     REPLY_EXTENDED,
     REPLY_HELD,
     REPLY_DATA,
@@ -185,6 +188,7 @@ enum limit {
     LIMIT_MAX_WATCHES,
     LIMIT_MAX_ROUNDS,
     LIMIT_FENCE,
+    LIMIT_MAX_MARKS,
     LIMIT_DEPTH,
 };
 
@@ -208,6 +212,8 @@ enum text {
     TEXT_ENTERED_TWICE,       /* LOCK mode=shared with the token of an exclusive lock of depth 2 or more */
     TEXT_DATA_ALONE,          /* LOCK data= of a lease, of readers, of a slot, or of several names */
     TEXT_NO_DATA,             /* DATA of a lock that was taken without data= */
+    TEXT_KEEP_TOO_LONG,       /* limit_ms: max_keep */
+    TEXT_KEEP_ALONE,          /* UNLOCK keep= of a slot, of several names, or of a reader */
     TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
 };
 
@@ -236,12 +242,12 @@ struct reply {
     struct token token;  /* LOCKED */
     uint64_t fence;      /* LOCKED */
     int64_t valid_ms;    /* LOCKED, EXTENDED, HELD: what is left */
-    int64_t until_ms;    /* LOCKED, EXTENDED, HELD: when valid_ms are over */
+    int64_t until_ms;    /* LOCKED, EXTENDED, HELD: when valid_ms are over; KEPT: when the name is free */
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
     uint16_t slot;       /* 1 + the number of the name's slot; 0: left out */
     uint16_t slots;      /* MODE: how many slots the name has; 0: left out */
-    uint8_t confirmed;   /* UNLOCKED, DATA */
-    uint8_t masters;     /* N: UNLOCKED, DATA, NOQUORUM */
+    uint8_t confirmed;   /* UNLOCKED, KEPT, DATA */
+    uint8_t masters;     /* N: UNLOCKED, KEPT, DATA, NOQUORUM */
     bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
@@ -251,7 +257,7 @@ struct reply {
     bool shared;         /* LOCKED: the token is a reader's */
     int64_t retry_ms;    /* BUSY, NOQUORUM; -1: not known */
     int64_t waited_ms;   /* TIMEOUT */
-    int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_BELOW_TTL */
+    int64_t limit_ms;    /* BADARG with a TEXT_TTL_*, TEXT_MAX_BELOW_TTL or TEXT_KEEP_TOO_LONG */
     enum limit limit;    /* LIMIT */
     enum text text;
     uint64_t order; /* of a list, as in its request */

@@ -10,6 +10,7 @@ static const struct {
 } forms[FORMS] = {
 #define COMMAND(name, script, vote, words)  [FORM_##name] = {COMMAND_##name, words},
 #define FOR_LIST(name, script, vote, words) [FORM_##name##_ALL] = {COMMAND_##name##_ALL, words},
+#define NATIVE(name, form, vote, words)     [FORM_##name##_##form] = {COMMAND_##name##_##form, words},
 #define FORM(verb, form, words)             [FORM_##verb##_##form] = {COMMAND_##verb, words},
 #include "proto/command.def"
 };

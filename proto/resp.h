@@ -15,7 +15,7 @@
 struct resp_format; /* the key prefix and all bytes that are the same in each command, made once */
 
 enum {
-    RESP_COMMAND_BYTES = 2560,       /* no command is longer */
+    RESP_COMMAND_BYTES = 3584,       /* no command is longer */
     RESP_ID_HEX = 2 * TOKEN_ID_BYTES /* a daemon's id, as in queues and channels */
 };
 

@@ -56,15 +56,19 @@ static char *put_list_value(char *out, const struct token *token, const struct n
     return resp_put_end(out);
 }
 
-/* The comma in the name of a slot divides no names. */
-static char *put_keys(char *out, const struct resp_format *format, const struct name *name)
+/* The comma in the name of a slot divides no names. With a token, each key has its value behind it. */
+static char *put_keys(char *out, const struct resp_format *format, const struct name *name,
+                      const struct token *token)
 {
     const char *text;
     size_t at = 0, len;
     if (name->more == 0)
         return resp_put_key(out, &format->prefix, name->text, name->len);
-    while ((len = names_next(name, &at, &text)) != 0)
+    while ((len = names_next(name, &at, &text)) != 0) {
         out = resp_put_key(out, &format->prefix, text, len);
+        if (token != NULL)
+            out = put_list_value(out, token, name);
+    }
     return out;
 }
 
@@ -80,13 +84,14 @@ static char *put_buckets(char *out, const struct command *command, bool scores)
 
 bool resp_is_several(enum blank blank)
 {
-    return blank == BLANK_KEYS || blank == BLANK_BUCKETS || blank == BLANK_SCORES;
+    return blank == BLANK_KEYS || blank == BLANK_PAIRS || blank == BLANK_BUCKETS || blank == BLANK_SCORES;
 }
 
 unsigned resp_count(enum blank blank, const struct command *command)
 {
     switch (blank) {
     case BLANK_KEYS: return command->name.more + 1u;
+    case BLANK_PAIRS: return 2 * (command->name.more + 1u);
     case BLANK_BUCKETS: return command->bucket;
     case BLANK_SCORES: return 2 * command->bucket;
     default: return 1;
@@ -99,7 +104,8 @@ char *resp_put_blank(char *out, const struct resp_format *format, enum blank bla
     const struct name *name = &command->name;
     switch (blank) {
     case BLANK_KEY: return resp_put_key(out, &format->prefix, name->text, name->len);
-    case BLANK_KEYS: return put_keys(out, format, name);
+    case BLANK_KEYS: return put_keys(out, format, name, NULL);
+    case BLANK_PAIRS: return put_keys(out, format, name, &command->token);
     case BLANK_KEY_COUNT: return resp_put_number(out, resp_count(BLANK_KEYS, command));
     case BLANK_QUEUE: return resp_put_key(out, &format->queue, name->text, base_len(command));
     case BLANK_MARK: return resp_put_key(out, &format->mark, name->text, name->len);

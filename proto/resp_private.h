@@ -29,6 +29,7 @@ enum blank {
 enum {
 #define COMMAND(name, script, vote, words)  FORM_##name,
 #define FOR_LIST(name, script, vote, words) FORM_##name##_ALL,
+#define NATIVE(name, form, vote, words)     FORM_##name##_##form,
 #include "proto/command.def"
 #define FORM(verb, form, words) FORM_##verb##_##form,
 #include "proto/command.def"

@@ -86,6 +86,12 @@ static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
         vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
 }
 
+static void vote_all_or_none(const struct resp_reply *reply, struct vote *vote)
+{
+    vote_yes_no(reply, vote);
+    vote->number = LIST_NAMES;
+}
+
 static void vote_letter(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && reply->integer >= 0)
@@ -119,6 +125,7 @@ static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
         return;
     int64_t ttl_ms = reply->element[0], heard = reply->element[1];
     vote->marked = reply->element[2] == 1;
+    vote->kept = reply->element[2] == 2;
     if (ttl_ms == -2) {
         vote->kind = VOTE_NO;
         return;
@@ -399,6 +406,13 @@ bool resp_is_not_run(const struct resp_reply *reply)
     return reply->type == RESP_ERROR && first_word_is(reply->text, reply->text_len, "NOSCRIPT");
 }
 
+/* Redis has other words for WRONGTYPE where DELEX compares. */
+static bool is_of_another_type(const struct resp_reply *reply)
+{
+    static const char words[] = "ERR Key should be of string type";
+    return strncmp(reply->text, words, sizeof words - 1) == 0;
+}
+
 static void vote_error(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
 {
     vote->error = resp_error(reply);
@@ -409,6 +423,8 @@ static void vote_error(enum command_verb verb, const struct resp_reply *reply, s
     } else if (vote->error == ERROR_WRONGTYPE && verb == COMMAND_GET) {
         vote->kind = VOTE_TOKEN;
         token_hash(reply, &vote->token);
+    } else if (verb == COMMAND_RELEASE_DELEX && is_of_another_type(reply)) {
+        vote->error = ERROR_WRONGTYPE;
     }
 }
 
@@ -417,7 +433,7 @@ static void vote_begin(struct vote *vote)
     vote->kind = VOTE_ERROR;
     vote->error = ERROR_OTHER;
     vote->number = 0;
-    vote->marked = false;
+    vote->marked = vote->kept = false;
 }
 
 void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
@@ -433,6 +449,7 @@ void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, 
 static void (*const votes[COMMAND_VERBS])(const struct resp_reply *reply, struct vote *vote) = {
 #define COMMAND(name, script, vote, words)  [COMMAND_##name] = vote_##vote,
 #define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = vote_##vote,
+#define NATIVE(name, form, vote, words)     [COMMAND_##name##_##form] = vote_##vote,
 #include "proto/command.def"
 };
 

@@ -21,6 +21,7 @@ int resp_script_of(enum command_verb verb)
     static const int8_t scripts[COMMAND_VERBS] = {
 #define COMMAND(name, script, vote, words)  [COMMAND_##name] = RESP_SCRIPT_##script,
 #define FOR_LIST(name, script, vote, words) [COMMAND_##name##_ALL] = RESP_SCRIPT_##script,
+#define NATIVE(name, form, vote, words)     [COMMAND_##name##_##form] = RESP_SCRIPT_NONE,
 #include "proto/command.def"
     };
     assert((unsigned)verb < COMMAND_VERBS);

@@ -17,7 +17,7 @@ type call struct {
 	own        bool   // RESUME, DOWNGRADE: asked by the client itself, for a lock whose connection drains or is gone
 	first      bool   // DOWNGRADE: the program had no reason before to count as a reader
 	serial     uint64 // its tag
-	short      bool   // it counts for the window
+	long       bool   // redlockd may let it wait
 	notOn      *link  // the draining link that has refused it
 	abandoned  bool   // nobody waits for its answer any more
 	giveUp     int64  // ms: when it is dropped from the queue if nobody waits
@@ -42,8 +42,14 @@ func (k *call) finish(a *answer, err error) {
 
 func (k *call) waits(now int64) bool { return k.verb == "LOCK" && k.waitUntil > now }
 
-// line writes the request with what is left of its times.
-func (k *call) line(b []byte, now int64) []byte {
+// waitsOn reports whether that redlockd may let the request wait.
+func (k *call) waitsOn(lk *link, now int64) bool {
+	return k.waits(now) || lk.repeats && (k.own || k.verb == "DOWNGRADE")
+}
+
+// line writes the request with what is left of its times. A redlockd that repeats RESUME and downgrades by itself is told
+// for how long.
+func (k *call) line(b []byte, now int64, repeats bool) []byte {
 	b = append(strconv.AppendUint(append(b, '#'), k.serial, 10), ' ')
 	verb := k.verb
 	if verb == "DOWNGRADE" {
@@ -70,9 +76,15 @@ func (k *call) line(b []byte, now int64) []byte {
 	case "RESUME":
 		ttl, max := k.resumeTimes(now)
 		b = appendNumber(b, " ttl=", ttl)
+		if repeats && k.own {
+			b = appendNumber(b, " wait=", k.lock.deadline.Load()-now)
+		}
 		b = k.noted(appendNumber(b, " max=", max))
 	case "DOWNGRADE":
 		b = append(b, " mode=shared"...)
+		if repeats {
+			b = appendNumber(b, " wait=", milliseconds(k.lock.client.config.Timeout/2))
+		}
 	case "EXTEND":
 		b = appendNumber(b, " ttl=", k.ttl)
 	}
@@ -178,8 +190,7 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 		}
 		switch k.verb {
 		case "LOCK":
-			tag := strconv.FormatUint(k.serial, 10)
-			lk.write("#c" + tag + " CANCEL " + tag + "\n")
+			lk.cancel(k)
 		case "EXTEND", "CHECK":
 			lk.forget(k)
 		}

@@ -13,7 +13,9 @@ import (
 const (
 	connectTimeout = 5 * time.Second
 	closeTimeout   = 2 * time.Second
-	window         = 48 // requests under way besides LOCKs that wait: fewer than the 64 that redlockd spares for them
+	window         = 48           // requests under way that are answered at once: fewer than the 64 that redlockd spares
+	waits          = 256 - window // and that may wait: fewer than max_waits_per_client
+	helloRepeats   = 3            // so often a first HELLO that was slow to be answered is repeated
 
 	// All in ms.
 	backoffFirst  = 20
@@ -23,9 +25,11 @@ const (
 	patienceLeast = 1000  // the same with the shortest TTLs: the machine may be just busy
 	pauseMS       = 20    // a look at a deadline that comes so late shows that this program was paused
 	readMS        = 50    // and so long later, what had come meanwhile is read
-	resumeAgain   = 50    // the least pause before another RESUME, and as much jitter: two at once may both fail
-	notHeldSpan   = 100   // for so long RESUME is asked again after -NOTHELD
-	notHeldAgain  = 25
+	stallMost     = 5000  // silence within an answer
+	resumeAgain   = 20    // the least pause before another RESUME, and how much more it may be
+	resumeJitter  = 30
+	notHeldSpan   = 100   // for so long RESUME is asked again after -NOTHELD: other daemons learn of a token later
+	helloSlow     = 50    // a first HELLO that took longer may have lain in a backlog
 	helloHeld     = 1000  // after so long HELLO is said again while a lock is held, if redlockd reads another clock
 	helloSoon     = 100   // the same after a lock was granted or the daemon's clock stood still
 	helloStale    = 10000 // a HELLO that is older is said again before a request
@@ -345,7 +349,7 @@ func (c *Client) flush() {
 }
 
 func (c *Client) mustWait(k *call, lk *link, now int64) bool {
-	if k.notOn == lk || lk.short >= window && !k.waits(now) {
+	if k.notOn == lk || lk.isFull(k, now) {
 		return true
 	}
 	l := k.lock

@@ -33,6 +33,10 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 			lk.forget(k)
 			c.answered(lk, k, a, now)
 			c.flush()
+			if lk.crowded {
+				lk.crowded = false
+				c.kick()
+			}
 		}
 	}
 }
@@ -41,12 +45,26 @@ func (c *Client) greeted(lk *link, a *answer, now int64) {
 	sent := lk.helloSent
 	lk.helloSent = 0
 	c.isBehind(lk, a.behind)
-	if !lk.sample.take(sent, a.now, now, lk.local) {
-		return
+	lk.repeats = a.hasFeature("resume-wait")
+	slow := lk.greetings > 0 && lk.greetings <= helloRepeats && now-sent > helloSlow
+	lk.refuted = lk.refuted || lk.sample.isRefuted(a.now, now) || lk.greetings > 0 && c.before.isRefuted(a.now, now)
+	lk.sample.take(sent, a.now, now, lk.local)
+	lk.greetings++
+	if !slow {
+		lk.greetings = 0
+	} else {
+		lk.sendHello(now)
+	}
+	if !lk.refuted {
+		return // deadlines move only where a clock was shown to have stood still
+	}
+	told := &lk.sample
+	if lk.refuted = slow; slow {
+		told = proved(a.now, now) // until the clock is told
 	}
 	for l := range c.locks {
 		if l.toldBy == lk.daemon {
-			c.earlier(l, l.deadline.Load()-l.deadlineBy(lk, now))
+			c.earlier(l, l.deadline.Load()-l.deadlineBy(told, now))
 		}
 	}
 }
@@ -194,32 +212,32 @@ func (c *Client) notResumed(lk *link, l *Lock, err *Error, now int64) {
 		return // the lock was lost or unlocked meanwhile; a queued UNLOCK goes out now
 	}
 	switch err.Err {
-	case ErrDraining, ErrNoQuorum, ErrLimit, ErrBusy, ErrTimeout, ErrCancelled:
-		if err.Err == ErrDraining {
-			l.notOn = lk
-		}
-		again := err.Retry.Milliseconds()
-		if again < resumeAgain {
-			again = resumeAgain
-		} else if again > backoffMost {
-			again = backoffMost
-		}
-		l.retryAt = now + again + rand.Int63n(resumeAgain)
 	case ErrNotHeld:
-		// A RESUME whose answer was lost with its connection is set back, and the token works again a moment later:
-		// one -NOTHELD proves nothing yet.
 		if l.notHeldAt == 0 {
 			l.notHeldAt = now
 		}
-		if now-l.notHeldAt >= notHeldSpan {
+		if lk.repeats || now-l.notHeldAt >= notHeldSpan {
 			c.lose(l, "gone")
-			return
 		}
-		l.retryAt = now + notHeldAgain
+	case ErrDraining:
+		l.notOn = lk
+	case ErrNoQuorum, ErrLimit:
 	default:
 		c.lose(l, "refused")
 	}
+	l.retryAt = now + resumeAgain + rand.Int63n(resumeJitter)
 	c.kick()
+}
+
+// cancelResume is for a lock that is given back while redlockd repeats its RESUME.
+func (c *Client) cancelResume(l *Lock) {
+	for lk := range c.links {
+		for _, k := range lk.calls {
+			if k.lock == l && k.own && k.verb == "RESUME" && lk.repeats {
+				lk.cancel(k)
+			}
+		}
+	}
 }
 
 // ---- events ----
@@ -258,8 +276,8 @@ func (c *Client) event(lk *link, a *answer, now int64) {
 // ---- a lock's time ----
 
 // deadlineBy returns the deadline on our clock, which is at most the longest duration of the protocol away.
-func (l *Lock) deadlineBy(lk *link, now int64) int64 {
-	deadline := lk.sample.deadline(l.until)
+func (l *Lock) deadlineBy(s *sample, now int64) int64 {
+	deadline := s.deadline(l.until)
 	if deadline < 1 {
 		return 1
 	}
@@ -273,7 +291,7 @@ func (c *Client) setUntil(lk *link, l *Lock, until, now int64) {
 	before := l.deadline.Load()
 	longer := before == 0 || l.toldBy != lk.daemon || until > l.until
 	l.until, l.toldBy = until, lk.daemon
-	deadline := l.deadlineBy(lk, now)
+	deadline := l.deadlineBy(&lk.sample, now)
 	if !longer && before < deadline {
 		deadline = before // another sample of the clock is no renewal
 	}
@@ -332,7 +350,12 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 		return
 	}
 	k := newCall("RESUME", l, l.name)
-	k.own, l.resuming = true, true
+	k.own = true
+	if c.link.isFull(k, now) {
+		c.link.crowded = true
+		return
+	}
+	l.resuming = true
 	c.serial++
 	k.serial = c.serial
 	c.link.send(k, now)

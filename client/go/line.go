@@ -18,6 +18,7 @@ const (
 type answer struct {
 	tag, code, name, text      string // text: the whole line without its tag
 	token, reason, mode        string
+	features                   string // with commas between
 	fence, until, now          int64
 	behind, retry, proto, slot int64
 }
@@ -88,6 +89,8 @@ func (a *answer) pair(key, value string) bool {
 		text = &a.reason
 	case "mode":
 		text = &a.mode
+	case "features":
+		text = &a.features
 	case "fence":
 		number = &a.fence
 	case "until":
@@ -115,6 +118,10 @@ func (a *answer) pair(key, value string) bool {
 	twice := *number >= 0
 	*number = int64(n)
 	return err == nil && !twice
+}
+
+func (a *answer) hasFeature(word string) bool {
+	return strings.Contains(","+a.features+",", ","+word+",")
 }
 
 func (a *answer) has(need string) bool {

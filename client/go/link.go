@@ -2,11 +2,14 @@ package redlockd
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"sort"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +26,13 @@ type link struct {
 	ended     bool
 	draining  bool
 	calls     map[uint64]*call // calls that are sent, by their tag
-	short     int              // how many of them count for the window
+	short     int              // how many of them are answered at once
+	long      int              // and how many may wait
+	crowded   bool             // locks wait to be resumed until some are answered
+	repeats   bool             // redlockd repeats RESUME and downgrades for as long as wait=
+	greetings int              // how many HELLOs on a new connection are to tell its clock; 0: that is told
+	refuted   bool             // one of them has shown that a clock stood still
+	half      atomic.Int64     // ms: since when a line is being read that has not come as a whole; 0: none is
 	daemon    *daemon
 	sample    sample
 	helloSent int64 // ms; 0: none is under way
@@ -59,7 +68,7 @@ func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
 		return nil, nil, err
 	}
 	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, lineBytes), calls: map[uint64]*call{},
-		wake: make(chan struct{}, 1), bye: make(chan struct{})}
+		wake: make(chan struct{}, 1), bye: make(chan struct{}), greetings: 1}
 	lk.local = conn.RemoteAddr().Network() == "unix"
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
@@ -130,7 +139,9 @@ func (lk *link) exchange(line string) (*answer, error) {
 
 // readLine returns nil for an empty line.
 func (lk *link) readLine() (*answer, error) {
+	lk.isHalf()
 	line, err := lk.in.ReadSlice('\n')
+	lk.half.Store(0)
 	if err == bufio.ErrBufferFull {
 		return nil, &Error{Err: ErrProtocol, Text: "a line is longer than 2,048 bytes"}
 	}
@@ -146,6 +157,17 @@ func (lk *link) readLine() (*answer, error) {
 		return nil, &Error{Err: ErrProtocol, Text: "it said " + text}
 	}
 	return a, nil
+}
+
+// isHalf waits for the first byte of a line, and notes when it came if the rest did not come with it.
+func (lk *link) isHalf() {
+	if _, err := lk.in.Peek(1); err != nil {
+		return
+	}
+	if come, _ := lk.in.Peek(lk.in.Buffered()); bytes.IndexByte(come, '\n') < 0 {
+		lk.half.Store(nowMS())
+		lk.client.kick()
+	}
 }
 
 // ---- its beginning and its end ----
@@ -167,7 +189,7 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 		grown = behind - c.daemon.behind
 	}
 	if grown < 0 || !c.before.goesOn(sent, hello.now, received, grown) {
-		c.daemon = &daemon{behind: behind}
+		c.daemon, c.before = &daemon{behind: behind}, sample{}
 	}
 	lk.daemon = c.daemon
 	lk.since, lk.heard = received, received
@@ -274,7 +296,7 @@ func (c *Client) requeue(lk *link) {
 		}
 	}
 	sort.Slice(again, func(i, j int) bool { return again[i].serial < again[j].serial })
-	lk.calls, lk.short = nil, 0
+	lk.calls, lk.short, lk.long = nil, 0, 0
 	c.queue = append(again, c.queue...)
 }
 
@@ -328,12 +350,30 @@ func (lk *link) send(k *call, now int64) {
 	if !lk.sample.same && now-lk.helloLast > helloStale {
 		lk.sendHello(now) // no lock was held for a while, and the deadline of the next needs a fresh sample
 	}
-	if k.short = !k.waits(now); k.short {
-		lk.short++
-	}
+	k.long = k.waitsOn(lk, now)
+	*lk.count(k.long)++
 	lk.calls[k.serial] = k
-	lk.out = k.line(lk.out, now)
+	lk.out = k.line(lk.out, now, lk.repeats)
 	lk.wakeWriter()
+}
+
+func (lk *link) count(long bool) *int {
+	if long {
+		return &lk.long
+	}
+	return &lk.short
+}
+
+func (lk *link) isFull(k *call, now int64) bool {
+	if k.waitsOn(lk, now) {
+		return lk.long >= waits
+	}
+	return lk.short >= window
+}
+
+func (lk *link) cancel(k *call) {
+	tag := strconv.FormatUint(k.serial, 10)
+	lk.write("#c" + tag + " CANCEL " + tag + "\n")
 }
 
 func (lk *link) sendHello(now int64) {
@@ -346,9 +386,7 @@ func (lk *link) sendHello(now int64) {
 
 func (lk *link) forget(k *call) {
 	delete(lk.calls, k.serial)
-	if k.short {
-		lk.short--
-	}
+	*lk.count(k.long)--
 }
 
 // writeAll writes the lines that have come together since the last write.
@@ -404,6 +442,17 @@ func (lk *link) tickPing(now int64, soon func(int64)) {
 	}
 	if patience < patienceLeast {
 		patience = patienceLeast
+	}
+	if half := lk.half.Load(); half > 0 {
+		stall := patience
+		if stall > stallMost {
+			stall = stallMost
+		}
+		if now-half >= stall {
+			go lk.client.linkDown(lk, &Error{Err: ErrUnreachable, Text: "redlockd fell silent within an answer"})
+			return
+		}
+		soon(half + stall)
 	}
 	switch {
 	case lk.pinged == 0 && now-lk.heard < patience:

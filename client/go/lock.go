@@ -227,6 +227,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		}
 		return &Error{Err: ErrNotHeld, Name: l.name}
 	}
+	c.cancelResume(l)
 	c.end(l, &Error{Err: ErrNotHeld, Name: l.name, Text: "it was unlocked"})
 	request := newCall("UNLOCK", l, l.name)
 	_, err := c.ask(ctx, request, c.config.Timeout, unlockGrace)

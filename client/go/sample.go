@@ -36,21 +36,27 @@ func (s *sample) deadline(until int64) int64 {
 	return s.sent + left - (left+999)/1000 - 1
 }
 
-// take replaces the sample by a newer sample and reports true, or keeps it. Two samples of one clock are both right,
+// proved is what an answer shows however long it was on its way.
+func proved(now, received int64) *sample { return &sample{any: true, sent: received, now: now} }
+
+// isRefuted reports whether by this sample the daemon's now, which was received already, is still to come: then a clock
+// has stood still, and deadlines that were computed with this sample may be too late.
+func (s *sample) isRefuted(now, received int64) bool { return s.any && s.deadline(now) > received }
+
+// take replaces the sample by a newer sample, or keeps it. Two samples of one clock are both right,
 // and the sample that gives the later deadline is better. But if by the older sample the daemon's now is still to come,
 // a clock has stood still, and only the newer sample counts.
-func (s *sample) take(sent, now, received int64, local bool) bool {
+func (s *sample) take(sent, now, received int64, local bool) {
 	between := sent <= now && now <= received
 	same := local && between && received-sent <= sameWithinMS
 	expected := s.deadline(now)
 	if s.any && s.same && !same && between {
-		return false // a slow answer is no proof that the clock is another
+		return // a slow answer is no proof that the clock is another
 	}
 	if s.any && !s.same && !same && expected >= sent && expected <= received {
-		return false
+		return
 	}
 	*s = sample{any: true, same: same, sent: sent, now: now}
-	return true
 }
 
 // goesOn reports whether a HELLO on a new connection shows the clock of this sample: it has gone on as far as ours has,

@@ -97,23 +97,23 @@ func TestSecretGoesNowhereUnsafe(t *testing.T) {
 
 func TestSampleNeverErrsLate(t *testing.T) {
 	s := sample{}
-	if !s.take(1000, 500000, 1400, false) || s.same {
+	if s.take(1000, 500000, 1400, false); s.same || s.sent != 1000 {
 		t.Fatalf("%+v", s)
 	}
 	if at := s.deadline(510000); at != 1000+10000-10-1 {
 		t.Errorf("the deadline counts from sent, less 0.1 %% and 1 ms: %d", at)
 	}
-	if s.take(2000, 501050, 2100, false) {
+	if s.take(2000, 501050, 2100, false); s.sent != 1000 {
 		t.Error("the older sample agrees, and its deadlines are the later ones")
 	}
-	if !s.take(3000, 506000, 3001, false) {
+	if s.take(3000, 506000, 3001, false); s.sent != 3000 {
 		t.Error("our clock stood still for 4 s: only the newer sample counts")
 	}
 	local := sample{}
-	if !local.take(1000, 1001, 1002, true) || !local.same || local.deadline(5000) != 5000 {
+	if local.take(1000, 1001, 1002, true); !local.same || local.deadline(5000) != 5000 {
 		t.Errorf("one clock: until= is compared directly: %+v", local)
 	}
-	if local.take(2000, 2300, 2600, true) || !local.same {
+	if local.take(2000, 2300, 2600, true); !local.same || local.sent != 1000 {
 		t.Error("a slow answer is no proof that the clock is another")
 	}
 	far := sample{}

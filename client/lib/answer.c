@@ -22,6 +22,7 @@ static const struct code_rule {
 } codes[] = {
     {"+LOCKED", ANSWER_LOCKED, PART_NAME | PART_TOKEN | PART_FENCE | PART_UNTIL},
     {"+UNLOCKED", ANSWER_UNLOCKED, PART_NAME},
+    {"+KEPT", ANSWER_UNLOCKED, PART_NAME | PART_UNTIL},
     {"+EXTENDED", ANSWER_EXTENDED, PART_NAME | PART_UNTIL},
     {"+HELD", ANSWER_HELD, PART_NAME | PART_UNTIL},
     {"+OK", ANSWER_OK, 0},
@@ -97,8 +98,11 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
         answer->limit = value;
     if (piece_is(key, "mode"))
         answer->shared = piece_is(value, "shared");
-    if (piece_is(key, "features"))
+    if (piece_is(key, "features")) {
         answer->takes_losses = has_feature(value, "lost");
+        answer->takes_keeps = has_feature(value, "keep");
+        answer->repeats = has_feature(value, "resume-wait");
+    }
     if (!read_number(value, &number))
         return 0;
     if (piece_is(key, "fence")) {

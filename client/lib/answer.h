@@ -44,7 +44,9 @@ struct answer {
     int64_t proto;     /* 0: not said */
     int64_t until_ms;  /* -1: not said */
     int64_t now_ms;    /* -1: not said */
-    bool takes_losses; /* HELLO: UNLOCK takes lost= */
+    bool takes_losses; /* HELLO: UNLOCK takes lost= ... */
+    bool takes_keeps;  /* ... and keep= */
+    bool repeats;      /* HELLO: RESUME, and LOCK mode=shared token=, take wait= */
     int64_t behind_ms; /* HELLO, CLOCK; -1: not said */
     int64_t retry_ms;  /* -1: not said */
     int64_t slot;      /* -1: not said */

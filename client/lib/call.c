@@ -91,6 +91,14 @@ enum redlock_error redlock_unlock_lost(struct redlock_lock *lock, enum redlock_l
     return redlock_unlock(lock);
 }
 
+enum redlock_error redlock_unlock_keep(struct redlock_lock *lock, int64_t keep_ms)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_unlock_keep_begin(lock, keep_ms));
+}
+
 enum redlock_error redlock_extend(struct redlock_lock *lock, int64_t ttl_ms)
 {
     struct redlock *redlock = redlock_of(lock);

@@ -81,7 +81,7 @@ struct ask {
     enum ask_state state;
     enum ask_verb verb;
     unsigned *counted;         /* (ref) core->short_sent or ->waits_sent; NULL: it is not under way */
-    bool cancel;               /* LOCK: a CANCEL is to be sent */
+    bool cancel;               /* LOCK, RESUME: a CANCEL is to be sent */
     bool cancelled;            /* LOCK: the program has cancelled it */
     bool told_rows;            /* SHOW, WHO: the program has got rows, so it cannot be asked again */
     uint32_t slot;             /* its place in core->slots: the first half of its tag */
@@ -149,6 +149,8 @@ struct redlock_lock {
     bool shared;      /* a reader's: asked for so, or redlockd says so */
     bool downgrading; /* the program has asked for that, and redlockd has not told the new token yet */
     const char *loss; /* what lost= of its UNLOCK says; NULL: it was not lost */
+    int64_t keep_ms;  /* what keep= of its UNLOCK says; 0: the name is not to be kept */
+    enum redlock_error not_kept; /* why that was refused, so that the lock is given back without it */
     bool told_shared; /* a downgrade of the program ended without a clear answer: it stays a reader */
     uint32_t slots;   /* 0: not asked for */
     int place;        /* which of the slots it is; -1: none */
@@ -205,7 +207,9 @@ enum core_action {
 struct core {
     enum core_state state;
     enum core_action action;
-    bool takes_losses; /* redlockd takes lost= of UNLOCK */
+    bool takes_losses; /* redlockd takes lost= of UNLOCK ... */
+    bool takes_keeps;  /* ... and keep= */
+    bool repeats;      /* redlockd repeats RESUME and downgrades for as long as wait= */
     bool local;        /* over a Unix socket */
     bool ever_up;      /* redlockd has answered once */
     bool fresh;        /* core_output() may have something to send */

@@ -15,13 +15,6 @@ static const char *text_of(const struct answer *answer)
     return answer->rest.text; /* the line's end is the text's end */
 }
 
-static int64_t again_ms(struct core *core, const struct answer *answer)
-{
-    int64_t least_ms = answer->retry_ms > RESUME_AGAIN_MS ? answer->retry_ms : RESUME_AGAIN_MS;
-
-    return earlier_ms(least_ms, BACKOFF_MOST_MS) + core_jitter_ms(core, RESUME_AGAIN_MS);
-}
-
 /* ---- LOCK and RESUME ---- */
 
 static void granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
@@ -45,41 +38,27 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
     lock_give(lock, now_ms + core->timeout_ms);
 }
 
-/* A RESUME is answered -NOTHELD. redlockd sets a RESUME back whose answer was lost with its connection,
- * and the old token works again a moment later, so the first -NOTHELD proves nothing yet. */
-static void not_held(struct redlock_lock *lock, int64_t now_ms)
-{
-    if (!lock->notheld_ms)
-        lock->notheld_ms = now_ms;
-    if (now_ms - lock->notheld_ms >= NOTHELD_MS) {
-        lock_lost(lock, "gone");
-        return;
-    }
-    lock_move(lock, LOCK_DETACHED);
-    lock->retry_at_ms = now_ms + NOTHELD_AGAIN_MS;
-    core_wants_at(lock->core, lock->retry_at_ms);
-}
-
-/* The lock was held on another connection. The RESUME is repeated while there is time, unless the refusal is
- * final. */
+/* The lock was held on another connection. The RESUME is repeated while there is time, unless the refusal is final:
+ * -NOTHELD is so after NOTHELD_MS, since other daemons learn of a token a moment later than its client. A redlockd that
+ * repeats RESUME by itself says -NOTHELD when that time is over. */
 static void not_resumed(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
     struct core *core = lock->core;
+    enum reply_code code = answer->refusal;
 
-    switch (answer->refusal) {
-    case REPLY_DRAINING: lock->own.not_on = core->connection; /* fall through */
-    case REPLY_NOQUORUM:
-    case REPLY_LIMIT:
-    case REPLY_BUSY:
-    case REPLY_TIMEOUT:
-    case REPLY_CANCELLED:
-        lock_move(lock, LOCK_DETACHED);
-        lock->retry_at_ms = now_ms + again_ms(core, answer);
-        core_wants_at(core, lock->retry_at_ms);
+    if (code == REPLY_NOTHELD && !lock->notheld_ms)
+        lock->notheld_ms = now_ms;
+    bool gone = code == REPLY_NOTHELD && (core->repeats || now_ms - lock->notheld_ms >= NOTHELD_MS);
+    if (gone ||
+        (code != REPLY_NOTHELD && code != REPLY_NOQUORUM && code != REPLY_LIMIT && code != REPLY_DRAINING)) {
+        lock_lost(lock, gone ? "gone" : "refused");
         return;
-    case REPLY_NOTHELD: not_held(lock, now_ms); return;
-    default: lock_lost(lock, "refused"); return;
     }
+    if (code == REPLY_DRAINING)
+        lock->own.not_on = core->connection;
+    lock_move(lock, LOCK_DETACHED);
+    lock->retry_at_ms = now_ms + RESUME_AGAIN_MS + core_jitter_ms(core, RESUME_JITTER_MS);
+    core_wants_at(core, lock->retry_at_ms);
 }
 
 /* When this redlockd shuts down, a wait goes on at the next redlockd. */
@@ -104,6 +83,8 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
         bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
         lock_taken(lock, waited ? REDLOCK_TIMEOUT : core_error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
+    } else if (lock->give_back && lock->state == LOCK_RESUMING && answer->refusal == REPLY_CANCELLED) {
+        lock_give(lock, earlier_ms(lock->own.give_up_ms, now_ms + core->timeout_ms));
     } else if (lock->give_back && lock->state == LOCK_RESUMING) { /* else the UNLOCK was given up before */
         lock_move(lock, LOCK_GIVING);
         lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : core_error_of(answer->refusal),
@@ -117,11 +98,43 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
 
 /* ---- UNLOCK ---- */
 
+/* redlockd would not keep the name, and did nothing: the lock is given back without that. */
+static bool is_not_kept(struct redlock_lock *lock, const struct answer *answer)
+{
+    bool refused = answer->refusal == REPLY_BADARG || answer->refusal == REPLY_LIMIT;
+
+    if (lock->state != LOCK_GIVING || lock->keep_ms == 0 || answer->code != ANSWER_REFUSED || !refused)
+        return false;
+    lock->keep_ms = 0;
+    lock->not_kept = core_error_of(answer->refusal);
+    ask_queue(lock->core, &lock->own, lock->own.give_up_ms);
+    return true;
+}
+
+static const char *not_kept_text(enum redlock_error error)
+{
+    if (error == REDLOCK_LIMIT)
+        return "redlockd keeps too many names already: the lock was given back, and the name is not kept";
+    if (error == REDLOCK_UNSUPPORTED)
+        return "this redlockd keeps no names, it is too old: the lock was given back";
+    return "redlockd keeps no name for so long (max_keep), nor one with slots, readers or others: the lock "
+           "was "
+           "given back";
+}
+
 static void given(struct redlock_lock *lock, const struct answer *answer)
 {
     struct core *core = lock->core;
 
     ask_idle(core, &lock->own);
+    if (is_not_kept(lock, answer))
+        return;
+    if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->keep_ms && !core->takes_keeps)
+        lock->not_kept = REDLOCK_UNSUPPORTED;
+    if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->not_kept) {
+        lock_given(lock, lock->not_kept, not_kept_text(lock->not_kept));
+        return;
+    }
     if (lock->state == LOCK_GIVING) {
         bool refusal = answer->code == ANSWER_REFUSED;
         int64_t retry_ms = answer->retry_ms;

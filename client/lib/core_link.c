@@ -155,6 +155,8 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
         return;
     }
     core->takes_losses = answer->takes_losses;
+    core->takes_keeps = answer->takes_keeps;
+    core->repeats = answer->repeats;
     take_hello(core, answer, now_ms);
     if (core->state == CORE_UP)
         return;

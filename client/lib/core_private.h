@@ -20,9 +20,9 @@ enum {
     PATIENCE_LEAST_MS = 1000, /* the same with short TTLs: a machine may be just busy */
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MOST_MS = 1000,
-    RESUME_AGAIN_MS = 50, /* the least pause, plus as much jitter: two that RESUME at once may both fail */
-    NOTHELD_MS = 100,     /* for how long a RESUME is repeated after -NOTHELD */
-    NOTHELD_AGAIN_MS = 25,
+    RESUME_AGAIN_MS = 20, /* the pause before a RESUME is repeated, and how much more it may be */
+    RESUME_JITTER_MS = 30,
+    NOTHELD_MS = 100,   /* for how long a RESUME is repeated after -NOTHELD */
     LOST_GRACE_MS = 50, /* past a deadline, so that redlockd can still say why the lock is lost */
     STABLE_MS = 1000,   /* a connection that lasted so long was no failure */
 };

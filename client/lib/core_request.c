@@ -84,6 +84,20 @@ struct redlock_lock *core_attach(struct core *core, const char *name, const char
 
 /* ---- UNLOCK ---- */
 
+/* The lock is given back as soon as its RESUME, which is not wanted any more, is answered. */
+static void give_back(struct redlock_lock *lock)
+{
+    struct core *core = lock->core;
+
+    lock->give_back = true;
+    lock_disbelieve(lock);
+    if (!core->repeats || lock->own.cancel)
+        return;
+    lock->own.cancel = true;
+    core->cancels++;
+    core->fresh = true;
+}
+
 static uint64_t request_unlock(struct core *core, int64_t now_ms, struct redlock_lock *lock,
                                enum redlock_error *error)
 {
@@ -93,8 +107,7 @@ static uint64_t request_unlock(struct core *core, int64_t now_ms, struct redlock
     case LOCK_RESUMING:
         if (lock->give_back)
             goto refused;
-        lock->give_back = true;
-        lock_disbelieve(lock);
+        give_back(lock);
         lock->own.give_up_ms = now_ms + core->timeout_ms;
         core_wants_at(core, lock->own.give_up_ms);
         break;
@@ -127,10 +140,7 @@ void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock)
         lock_give(lock, now_ms + core->timeout_ms);
         break;
     case LOCK_DETACHED: lock_give(lock, now_ms + core->timeout_ms); break;
-    case LOCK_RESUMING:
-        lock->give_back = true;
-        lock_disbelieve(lock);
-        break;
+    case LOCK_RESUMING: give_back(lock); break;
     case LOCK_LOST: break;
     case LOCK_GIVING:
     case LOCK_OVER: return; /* the lock is freed after its event */

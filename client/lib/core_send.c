@@ -58,6 +58,12 @@ static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, " data=%s", lock->told);
 }
 
+/* Whether redlockd is to repeat this request: the RESUME of a lock that another connection held. */
+static bool is_repeated(const struct ask *ask)
+{
+    return ask->verb == ASK_RESUME && ask->lock->state != LOCK_ASKED && ask->lock->core->repeats;
+}
+
 /* A resumed lock may ask for no more than what is left of its max=, and for no longer TTL. */
 static void put_resume(struct line *line, const struct redlock_lock *lock, int64_t now_ms)
 {
@@ -70,6 +76,8 @@ static void put_resume(struct line *line, const struct redlock_lock *lock, int64
         ttl_ms = earlier_ms(ttl_ms > 0 ? ttl_ms : lock->span_ms, max_ms);
     send_put(line, "RESUME %s token=%s", lock->name, lock->token_text);
     send_put_duration(line, "ttl", ttl_ms);
+    if (is_repeated(&lock->own))
+        send_put_duration(line, "wait", left_ms(atomic_load(&lock->deadline_ms), now_ms));
     send_put_duration(line, "max", max_ms);
     if (lock->note[0])
         send_put(line, " note=%s", lock->note);
@@ -86,6 +94,8 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, "UNLOCK %s token=%s", ask->lock->name, ask->lock->token_text);
         if (ask->lock->loss && ask->lock->core->takes_losses)
             send_put(line, " lost=%s", ask->lock->loss);
+        else if (ask->lock->core->takes_keeps)
+            send_put_duration(line, "keep", ask->lock->keep_ms);
         break;
     case ASK_CHECK: send_put(line, "CHECK %s token=%s", ask->lock->name, ask->lock->token_text); break;
     case ASK_EXTEND:
@@ -94,6 +104,8 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         break;
     case ASK_DOWNGRADE:
         send_put(line, "LOCK %s mode=shared token=%s", ask->lock->name, ask->lock->token_text);
+        if (ask->lock->core->repeats)
+            send_put_duration(line, "wait", ask->lock->core->timeout_ms / 2);
         break;
     case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
     case ASK_PING: send_put(line, "PING"); break;
@@ -109,10 +121,17 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
 
 /* ---- sending ---- */
 
-/* Whether the request counts for CORE_WINDOW: a LOCK that waits does not. */
+/* Whether the request counts for CORE_WINDOW: what redlockd may let wait does not. */
 static bool is_short(const struct ask *ask, int64_t now_ms)
 {
-    return ask->verb != ASK_LOCK || ask->wait_until_ms <= now_ms;
+    bool waits = ask->verb == ASK_LOCK ? ask->wait_until_ms > now_ms : ask->verb == ASK_DOWNGRADE;
+
+    return !waits && !is_repeated(ask);
+}
+
+static bool is_full(const struct core *core, const struct ask *ask, int64_t now_ms)
+{
+    return is_short(ask, now_ms) ? core->short_sent >= CORE_WINDOW : core->waits_sent >= CORE_WAITS;
 }
 
 static bool has_room(const struct core *core)
@@ -153,7 +172,7 @@ static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t 
         return true;
     if (core->move == MOVE_READY) /* the request is sent on the next connection */
         return true;
-    if (is_short(ask, now_ms) ? core->short_sent >= CORE_WINDOW : core->waits_sent >= CORE_WAITS)
+    if (is_full(core, ask, now_ms))
         return true;
     return ask->lock && (ask->lock->state == LOCK_DETACHED || ask->lock->state == LOCK_RESUMING);
 }
@@ -187,13 +206,16 @@ static void send_of_locks(struct core *core, int64_t now_ms)
         return;
     TAILQ_FOREACH(lock, &core->locks, link)
     {
-        if (core->short_sent >= CORE_WINDOW || !has_room(core))
+        if (!has_room(core))
             return;
-        if (downgrade_is_due(lock, now_ms) && core->move != MOVE_READY)
+        if (downgrade_is_due(lock, now_ms) && core->move != MOVE_READY &&
+            !is_full(core, &lock->downgrade, now_ms))
             send_ask(core, &lock->downgrade, now_ms);
         if (!resume_is_due(lock, now_ms))
             continue;
         lock->own.verb = ASK_RESUME;
+        if (is_full(core, &lock->own, now_ms))
+            continue;
         ask_queue(core, &lock->own, INT64_MAX);
         send_ask(core, &lock->own, now_ms);
         lock_move(lock, LOCK_RESUMING);

@@ -172,6 +172,23 @@ uint64_t redlock_unlock_begin(struct redlock_lock *lock)
     return lock_ask(lock, ASK_UNLOCK, 0);
 }
 
+uint64_t redlock_unlock_keep_begin(struct redlock_lock *lock, int64_t keep_ms)
+{
+    struct redlock *redlock = redlock_of(lock);
+
+    if (handle_usable(redlock, false))
+        return 0;
+    if (keep_ms < 1 || !is_span(keep_ms)) {
+        (void)handle_says(redlock, REDLOCK_ARGUMENT, "keep_ms is 1 to 30 days");
+        return 0;
+    }
+    lock->keep_ms = keep_ms;
+    uint64_t request = lock_ask(lock, ASK_UNLOCK, 0);
+    if (!request)
+        lock->keep_ms = 0;
+    return request;
+}
+
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms)
 {
     return lock_ask(lock, ASK_EXTEND, ttl_ms);

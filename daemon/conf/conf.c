@@ -190,6 +190,8 @@ const struct conf_row conf_settings[] = {
     {"max_locks", &conf_count, AT(max_locks), 1, 500000, "100000", CONF_RESTART, NULL},
     {"max_waiters", &conf_count, AT(max_waiters), 1, 250000, "65536", CONF_RESTART, NULL},
     {"max_watches", &conf_count, AT(max_watches), 1, 100000, "10000", CONF_RESTART, NULL},
+    {"max_marks", &conf_count, AT(max_marks), 1, 500000, "10000", CONF_RESTART, NULL},
+    {"max_keep", &conf_duration, AT(max_keep_ms), S, INT64_C(720) * H, "24h", CONF_AT_ONCE, NULL},
     {"max_locks_per_client", &conf_count, AT(max_locks_per_client), 1, 500000, "1024", CONF_AT_ONCE, NULL},
     {"max_waits_per_client", &conf_count, AT(max_waits_per_client), 1, 250000, "256", CONF_AT_ONCE, NULL},
     {"max_clients_per_peer", &conf_count, AT(max_clients_per_peer), 0, 100000, "0", CONF_AT_ONCE, NULL},

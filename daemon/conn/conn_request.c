@@ -52,12 +52,12 @@ static void request_quit(struct conn *c, const struct request *what)
     conn_ready(c);
 }
 
-/* The id of the LOCK that a CANCEL names; 0: there is none, or the tag is that of another command. */
+/* The id of the LOCK or RESUME that a CANCEL names; 0: there is none, or the tag is that of another command. */
 static uint64_t cancel_target(const struct conn *c, const struct request *what)
 {
     const struct pending *pending = what->target.len ? pending_tagged(c, &what->target) : c->untagged;
 
-    return pending && pending->verb == VERB_LOCK ? pending->id : 0;
+    return pending && (pending->verb == VERB_LOCK || pending->verb == VERB_RESUME) ? pending->id : 0;
 }
 
 /* NULL: it was refused, or there is no memory. */
@@ -109,6 +109,10 @@ void request_start(struct conn *c, struct request *what)
     }
     if (!user_allows(c, what))
         return;
+    if (what->kept) { /* nobody holds the name: the masters know whether it is kept */
+        request_look_up(c, what);
+        return;
+    }
     switch (what->verb) {
     case VERB_HELLO: request_greet(c, what); return;
     case VERB_PING: output_code(c, what->verb, &what->tag, REPLY_PONG, LIMIT_NONE); return;

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
 #include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/check_modes.h"
@@ -127,7 +128,7 @@ static void check_resources(const struct coordinator *c)
 
 static void check_sessions(const struct coordinator *c)
 {
-    uint32_t used = 0, waits = 0, bound = 0;
+    uint32_t used = 0, waits = 0, bound = 0, repeats = 0;
     for (uint32_t slot = 0; slot < c->sessions.fresh; slot++) {
         const struct session *session = pool_at(&c->sessions, slot);
         uint32_t its_waits = 0, its_locks = 0;
@@ -141,12 +142,14 @@ static void check_sessions(const struct coordinator *c)
             assert(hold->session == session);
             bound += hold->kind == HOLD_SESSION;
         }
+        for (const struct repeat *repeat = session->repeats; repeat != NULL; repeat = repeat->next, repeats++)
+            assert(repeat->session == session && !repeat->finishes);
         assert(session->waits == its_waits && session->locks == its_locks);
         assert(session->state < SESSION_RELEASING || session->item.place != 0);
         waits += its_waits;
     }
     assert(used == c->sessions.used && used == c->session_keys.count);
-    assert(waits == c->waits.used && bound == c->bound);
+    assert(waits == c->waits.used && bound == c->bound && repeats == c->repeats.used);
 }
 
 /* Objects that pending rounds own or account for. */
@@ -170,12 +173,16 @@ static struct round_counts count_rounds(const struct coordinator *c)
     return counts;
 }
 
-static uint32_t notes_of_waits(const struct coordinator *c)
+static uint32_t notes_of_requests(const struct coordinator *c)
 {
     uint32_t notes = 0;
     for (uint32_t slot = 0; slot < c->waits.fresh; slot++) {
         const struct wait *wait = pool_at(&c->waits, slot);
         notes += wait != NULL && wait->note != NULL;
+    }
+    for (uint32_t slot = 0; slot < c->repeats.fresh; slot++) {
+        const struct repeat *repeat = pool_at(&c->repeats, slot);
+        notes += repeat != NULL && repeat->note != NULL;
     }
     return notes;
 }
@@ -183,7 +190,7 @@ static uint32_t notes_of_waits(const struct coordinator *c)
 static void check_leases(const struct coordinator *c)
 {
     struct round_counts counts = count_rounds(c);
-    uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0,
+    uint32_t used = 0, notes = counts.notes + notes_of_requests(c), resumes = counts.resumes, renewals = 0,
              secrets = 0, unsettled = 0, commons = 0, lettered = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
@@ -212,7 +219,7 @@ static void check_leases(const struct coordinator *c)
            unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + c->watched.used +
-                                 c->witnesses.used + notes);
+                                 c->witnesses.used + c->kepts.used + c->repeats.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking, uint32_t *peers)
@@ -302,4 +309,5 @@ void coordinator_check(const struct coordinator *c)
     assert(memcmp(peers, c->peer_asking, sizeof peers) == 0);
     assert(releases == c->releases.used && asking == c->asking && setting_back == c->setting_back);
     check_masters(c);
+    kept_check(c);
 }

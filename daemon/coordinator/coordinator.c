@@ -13,15 +13,18 @@
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/admission.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/session/request.h"
 #include "daemon/coordinator/session/session_end.h"
 #include "daemon/coordinator/wait/resource.h"
@@ -30,9 +33,11 @@
 #include "daemon/coordinator/watch/witness.h"
 
 enum {
+    DAY_MS = 24 * 3600 * 1000,
     UNDO = 65536,
     RENEWALS = 4096,
     JOIN_FROM = 8,
+    MARKS = 10000,
     SLOTTED = 65536, /* names with slots */
     SPARE = 64,
     DRAIN_SLOTS = 64, /* slots looked at in one step */
@@ -61,7 +66,8 @@ static bool make_tables(struct coordinator *c)
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
-                     LIST_NAMES * lists /* letters */ + MASTERS + 2 /* the drain, the trial */ + 2 * watches;
+                     LIST_NAMES * lists /* letters */ + config->max_marks + MASTERS +
+                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */ + 2 * watches;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -87,11 +93,13 @@ static bool make_tables(struct coordinator *c)
                       c->watched.size) &&
            table_init(&c->witness_names, capacity(watches),
                       c->witnesses.slots + offsetof(struct witness, hash), c->witnesses.size) &&
+           pool_init(&c->repeats, sizeof(struct repeat), capacity(config->max_locks)) &&
            intern_init(&c->intern,
                        capacity(names + LIST_NAMES * lists) + capacity(2 * watches) + capacity(rounds) +
-                           capacity(undo) + 1 /* a request's */,
-                       capacity(lists) + capacity(rounds) + capacity(undo),
-                       config->max_locks + config->max_waiters) &&
+                           capacity(undo) + config->max_marks + config->max_locks + 1 /* a request's */,
+                       capacity(lists) + capacity(rounds) + capacity(undo) + config->max_locks,
+                       2 * config->max_locks + config->max_waiters) &&
+           kept_init(c) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
@@ -117,6 +125,10 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.join_from = JOIN_FROM;
     if (config->max_watches_per_peer == 0)
         c->config.max_watches_per_peer = UINT32_MAX;
+    if (config->max_marks == 0)
+        c->config.max_marks = MARKS;
+    if (config->max_keep_ms == 0)
+        c->config.max_keep_ms = DAY_MS;
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
@@ -147,6 +159,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.retry_max_ms = config->retry_max_ms;
     c->config.fanout_quorum = config->fanout_quorum;
     c->config.drain_timeout_ms = config->drain_timeout_ms;
+    c->config.max_keep_ms = config->max_keep_ms;
     c->config.max_locks_per_client = config->max_locks_per_client;
     c->config.max_waits_per_client = config->max_waits_per_client;
     c->config.max_locks_per_peer = config->max_locks_per_peer;
@@ -182,6 +195,8 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->witnesses);
     table_free(&c->watched_names);
     table_free(&c->witness_names);
+    kept_free_all(c);
+    pool_free(&c->repeats);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -268,7 +283,7 @@ bool coordinator_settles(const struct coordinator *c)
 
 bool coordinator_drained(const struct coordinator *c)
 {
-    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
+    return c->draining && c->waits.used == 0 && c->repeats.used == 0 && c->bound == 0 && c->asking == 0 &&
            c->releases_pending.first == NULL && (c->unsettled == 0 || c->ending);
 }
 
@@ -336,6 +351,9 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
     case ITEM_WATCHED: watch_timer(c, OWNER(watched, item)); break;
     case ITEM_WITNESS: witness_timer(c, OWNER(witness, item)); break;
+    case ITEM_KEPT: kept_timer(c, OWNER(kept, item)); break;
+    case ITEM_KEPT_WALK: kept_walk_timer(c); break;
+    case ITEM_REPEAT: repeat_timer(c, OWNER(repeat, item)); break;
     }
 }
 
@@ -360,11 +378,12 @@ static void handle_timer(struct coordinator *c)
 
 /* ---- events ---- */
 
-static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb)
+static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb,
+                         const struct vote *vote)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round != NULL)
-        votes_told(c, round, event->master, verb, &event->vote);
+        votes_told(c, round, event->master, verb, vote);
 }
 
 static void vote_on_heal(struct coordinator *c, const struct coordinator_event *event)
@@ -372,16 +391,18 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
     struct lease *lease = pool_find(&c->leases, event->ref);
     if (lease != NULL)
         heal_done(c, lease, event->master, &event->vote);
+    else
+        kept_healed(c, event->ref, event->master, &event->vote);
 }
 
 static void vote_on_release(struct coordinator *c, const struct coordinator_event *event,
-                            enum command_verb verb)
+                            enum command_verb verb, const struct vote *vote)
 {
     struct release *release = pool_find(&c->releases, event->ref);
     if (release != NULL)
-        release_vote(c, release, event->master, &event->vote);
+        release_vote(c, release, event->master, vote);
     else if (verb == COMMAND_MOVE)
-        vote_on_lock(c, event, verb);
+        vote_on_lock(c, event, verb, vote);
 }
 
 /* A user without the rights for the queue, or for readers, may have all others, so nothing follows for the
@@ -394,14 +415,17 @@ static bool lacks_queue_rights(const struct coordinator_event *event)
 
 static void handle_vote(struct coordinator *c, struct master *m, const struct coordinator_event *event)
 {
+    static const struct vote not_run = {.kind = VOTE_NOT_RUN};
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
     admission_heard(m, event->verb);
     enum command_verb verb = command_for_one(event->verb);
-    bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
-    if (refused && !lacks_queue_rights(event))
-        master_answered_error(c, m, verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
+    bool by_script = command_is_native(event->verb) && native_refused(c, m, event->verb, &event->vote);
+    const struct vote *vote = by_script ? &not_run : &event->vote;
+    bool refused = vote->kind == VOTE_ERROR || vote->kind == VOTE_NOT_RUN;
+    if (refused && !lacks_queue_rights(event) && !native_is_question(event->verb))
+        master_answered_error(c, m, verb, vote->kind == VOTE_ERROR ? vote->error : ERROR_OTHER);
     if (event->verb == COMMAND_TIME)
         m->liveness.rtt_us = event->rtt_us > 0 ? event->rtt_us : 0;
     if (event->verb <= COMMAND_GROUP_NEW) {
@@ -418,8 +442,8 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:
-    case COMMAND_MOVE: vote_on_release(c, event, verb); break;
-    default: vote_on_lock(c, event, verb);
+    case COMMAND_MOVE: vote_on_release(c, event, verb, vote); break;
+    default: vote_on_lock(c, event, verb, vote);
     }
 }
 
@@ -468,7 +492,10 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_MASTER_WOKE: woken(c, event->master, &event->what.name, false); break;
     case EVENT_MASTER_WOKE_LATE: woken(c, event->master, &event->what.name, true); break;
     case EVENT_MASTER_TOLD: woken_told(c, event->master, &event->what.name); break;
-    case EVENT_MASTER_LETTER: letter_came(c, event->master, &event->what.name); break;
+    case EVENT_MASTER_LETTER:
+        letter_came(c, event->master, &event->what.name);
+        kept_letter(c, &event->what.name);
+        break;
     case EVENT_MASTER_WATCHED: witness_came(c, &event->what.name, &event->what.token); break;
     case EVENT_MASTER_NEWS: watch_news(c, &event->what.name); break;
     case EVENT_DRAIN: drain_begin(c); break;
@@ -505,6 +532,8 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     if (c->now_ms > c->fresh_until_ms)
         masters_overdue(c, fresh_look(c));
     dispatch(c, event);
+    kept_step(c);
+    repeat_answered(c, actions);
     admission_sent(c, actions);
     show_boottime(c, actions);
     c->event = NULL;

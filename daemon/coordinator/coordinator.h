@@ -44,11 +44,14 @@ struct coordinator_config {
     bool restart_guard; /* false: a restarted master votes at once */
     bool fanout_quorum; /* an attempt asks only Q masters at first: fanout.h */
     uint16_t no_kill; /* bit i: master i allows neither CLIENT ID nor CLIENT KILL, or they are no use there */
+    bool by_script;   /* no native commands (master/native.h): for the benchmark */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
     uint32_t max_renewals; /* renewals under way at once, exceeded only by urgent ones (lease.c); 0: 4,096 */
+    uint32_t max_marks;    /* names that are kept though nobody holds them (kept.h); 0: 10,000 */
+    int64_t max_keep_ms;   /* ... for so long at most; 0: a day */
     uint32_t join_from;    /* so many readers of a name have keys of their own (join.h); 0: 8 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
     struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
@@ -266,6 +269,13 @@ struct lock_row {
     struct data data; /* what its holder tells */
 };
 
+struct kept_row {
+    struct name name;
+    struct token token;  /* the mark */
+    char nodes[MASTERS]; /* as in a lock's row */
+    int64_t left_ms;
+};
+
 struct waiter_row {
     struct name name;
     uint64_t session, request;
@@ -281,6 +291,8 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;              /* its maxmemory-policy may evict locks */
+    uint32_t natives;         /* the native commands that it gets, a bit for each in their order */
+    uint32_t natives_denied;  /* those that it knows, and its ACL denies */
     enum lacking lacks;       /* the command that it refused, if that is why it is refused */
     uint32_t their_masters;   /* WHY_GROUP: N in the master's key; 0: another master's key differs */
     int64_t their_max_ttl_ms; /* WHY_GROUP: max_ttl in the master's key */
@@ -314,6 +326,9 @@ struct cursor {
 
 bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                           struct lock_row *row);
+/* The names that are kept though nobody holds them, of this daemon's own. */
+bool coordinator_kept_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct kept_row *row);
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row);
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,

@@ -11,16 +11,21 @@
 #include "daemon/coordinator/round/fence.h"
 #include "proto/slot.h"
 
-static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master)
+static char key_sign(const struct coordinator *c, masters_t granted, masters_t may, unsigned master)
 {
     masters_t bit = masters_bit(master);
     if (!(c->releasers & bit))
         return '!';
     if (c->masters[master].state == MASTER_QUARANTINE)
         return '~';
-    if (lease->copies.granted & bit)
+    if (granted & bit)
         return '+';
-    return (lease->copies.may & bit) ? '?' : '-';
+    return (may & bit) ? '?' : '-';
+}
+
+static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master)
+{
+    return key_sign(c, lease->copies.granted, lease->copies.may, master);
 }
 
 static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struct lease *lease,
@@ -59,6 +64,23 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     if (lease == NULL || !lease->keeping->told)
         return false;
     lock_row_of(c, now_ms + c->behind_ms, lease, row);
+    return true;
+}
+
+bool coordinator_kept_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct kept_row *row)
+{
+    const struct kept *kept = NULL;
+    while ((kept == NULL || !kept->told) && cursor->slot < c->kepts.fresh)
+        kept = pool_at(&c->kepts, (uint32_t)cursor->slot++);
+    if (kept == NULL || !kept->told)
+        return false;
+    now_ms += c->behind_ms;
+    *row = (struct kept_row){.token = kept->token,
+                             .left_ms = kept->ends_ms > now_ms ? kept->ends_ms - now_ms : 0};
+    name_copy(&row->name, kept->name);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        row->nodes[i] = key_sign(c, kept->had, masters_without(kept->sent, kept->gone), i);
     return true;
 }
 
@@ -188,6 +210,10 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->state = m->state;
     row->why = m->why;
     row->evicts = m->evicts;
+    for (unsigned i = 0; i < NATIVES; i++) {
+        row->natives |= (uint32_t)(c->natives[i] >> master & 1) << i;
+        row->natives_denied |= (uint32_t)(c->natives_denied[i] >> master & 1) << i;
+    }
     if (m->why == WHY_NOSCRIPT || m->why == WHY_NOPERM)
         row->lacks = m->handshake.lacks;
     if (m->why == WHY_GROUP) {
@@ -227,6 +253,7 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->watches = c->watchers.used;
     stats->sessions = c->sessions.used;
     stats->names = c->resources.used;
+    stats->kept = c->keeps.names.count;
     stats->rounds_under_way = c->rounds.used;
     stats->releases_under_way = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;

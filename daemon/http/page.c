@@ -133,6 +133,8 @@ static void page_figures(struct body *b, const struct snapshot *s)
     figure(b, "Locks held", s->figures.core.holds[HOLD_SESSION] + s->figures.core.holds[HOLD_LEASE],
            limit_of(s, "max_locks"));
     figure(b, "Requests waiting", s->figures.core.waiters, limit_of(s, "max_waiters"));
+    if (s->figures.core.kept > 0)
+        figure(b, "Names kept", s->figures.core.kept, limit_of(s, "max_marks"));
     body_putf(b, "<div><dt>Longest wait</dt><dd>%s</dd></div>\n",
               s->figures.core.waiters ? words_duration(s->longest_wait_ms, time) : "none");
     figure(b, "Clients", s->figures.conns.clients, limit_of(s, "max_clients"));

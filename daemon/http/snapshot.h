@@ -67,7 +67,7 @@ struct snapshot_limit {
     uint64_t used, limit;
 };
 
-enum { SNAPSHOT_LIMITS = 3 };
+enum { SNAPSHOT_LIMITS = 4 };
 
 /* The peers to which our own certificates are shown. */
 enum snapshot_cert { CERT_CLIENTS, CERT_HTTP, CERT_MASTERS, SNAPSHOT_CERTS };

@@ -112,11 +112,11 @@ static void status_figures(struct body *b, const struct snapshot *s)
     put_string(b, ",", "unready", s->unready ? s->unready : "");
     body_putf(b,
               ",\"masters_voting\":%u,\"quorum\":%u,\"locks\":%" PRIu64 ",\"waiters\":%" PRIu64
-              ",\"names\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"longest_wait\":%" PRId64
+              ",\"names\":%" PRIu64 ",\"kept\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"longest_wait\":%" PRId64
               ",\"behind\":%" PRIu64 ",\n",
               s->voting, s->quorum, s->figures.core.holds[HOLD_SESSION] + s->figures.core.holds[HOLD_LEASE],
-              s->figures.core.waiters, s->figures.core.names, s->figures.conns.clients, s->longest_wait_ms,
-              s->figures.core.behind_ms);
+              s->figures.core.waiters, s->figures.core.names, s->figures.core.kept, s->figures.conns.clients,
+              s->longest_wait_ms, s->figures.core.behind_ms);
 }
 
 void status_write(struct body *b, const struct snapshot *s, const struct rates *rates)

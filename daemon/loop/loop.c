@@ -1,6 +1,7 @@
 /* The turn of the loop, and what main asks of it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -212,11 +213,14 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .restart_guard = conf->restart_guard,
         .fanout_quorum = conf->fanout_quorum,
         .no_kill = no_kill,
+        .by_script = getenv("REDLOCKD_BY_SCRIPT") != NULL, /* for tests/bench/work_native.c alone */
         .max_sessions = (uint32_t)conf->max_clients,
         .max_locks = (uint32_t)conf->max_locks,
         .max_waiters = (uint32_t)conf->max_waiters,
         .max_watches = (uint32_t)conf->max_watches,
         .max_watches_per_peer = (uint32_t)conf_share(0, conf->max_watches),
+        .max_marks = (uint32_t)conf->max_marks,
+        .max_keep_ms = conf->max_keep_ms,
         .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
         .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
         .max_locks_per_peer = (uint32_t)conf_share(conf->max_locks_per_peer, conf->max_locks),

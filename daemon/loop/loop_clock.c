@@ -12,7 +12,8 @@ void loop_clock_sleep(struct loop_clock *clock)
 static bool is_shared(const struct loop_clock *clock, const struct coordinator_event *event)
 {
     enum command_verb verb = event->verb;
-    bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE;
+    bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE ||
+                   verb == COMMAND_RELEASE_DELEX || verb == COMMAND_RELEASE_DELIFEQ;
     return event->kind == EVENT_MASTER_VOTE && lasting && clock->votes_left > 0 &&
            event->master == clock->votes_of;
 }

@@ -44,6 +44,12 @@ static void identify(struct who_entry *entry)
         memcpy(out + OWNER_LIST_AT, entry->value + TOKEN_HEX + 1, HOLDER_ID_HEX);
 }
 
+static bool is_mark(const struct who_entry *entry)
+{
+    bool made = entry->kind == WHO_EXCLUSIVE && entry->owner[HOLDER_ID_HEX] == ' ';
+    return made && strtoul(entry->owner + HOLDER_ID_HEX + 1, NULL, 16) == TOKEN_MARK;
+}
+
 static int by_owner(const struct who_entry *a, const struct who_entry *b)
 {
     if (a->slot != b->slot)
@@ -92,6 +98,7 @@ static void holder_fill(struct holder *holder, const struct who_entry *run, unsi
     holder_count(holder, run, count, quorum);
     if (run->kind != WHO_WAITS && run->owner[HOLDER_ID_HEX] != ' ')
         return;
+    holder->kept = is_mark(run);
     memcpy(holder->daemon, run->owner, HOLDER_ID_HEX);
     if (run->kind != WHO_WAITS)
         memcpy(holder->list, run->owner + OWNER_LIST_AT, HOLDER_ID_HEX);
@@ -193,4 +200,16 @@ enum breaking holders_break(struct who_entry *entries, unsigned count, unsigned 
             result = BREAKING_SPLIT;
     }
     return result;
+}
+
+enum breaking holders_unkeep(struct who_entry *entries, unsigned *count)
+{
+    unsigned marks = 0;
+    for (unsigned i = 0; i < *count; i++)
+        if (is_mark(&entries[i])) {
+            entries[marks] = entries[i];
+            entries[marks++].doomed = true;
+        }
+    *count = marks;
+    return marks > 0 ? BREAKING : BREAKING_FREE;
 }

@@ -11,6 +11,7 @@ enum { HOLDER_ID_HEX = 2 * TOKEN_ID_BYTES };
  * two tokens of a lease that is being settled. */
 struct holder {
     enum who_kind kind;
+    bool kept;        /* nobody holds it: it is kept */
     int slot;         /* WHO_NO_SLOT: none */
     unsigned masters; /* how many have it */
     int64_t ms;       /* for how long a quorum has it, or else the longest (-1: without end); or waited */
@@ -38,5 +39,8 @@ enum breaking {
 /* Dooms each value that belongs to a holder whom a quorum has: of a shared lock each member that a quorum has. */
 enum breaking holders_break(struct who_entry *entries, unsigned count, unsigned quorum, int slot,
                             bool has_slots);
+/* Leaves only the marks of a name that is kept though nobody holds it, and dooms each: nobody believes in one that a quorum
+ * does not have. */
+enum breaking holders_unkeep(struct who_entry *entries, unsigned *count);
 
 #endif

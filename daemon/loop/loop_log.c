@@ -4,9 +4,10 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/loop/loop_native.h"
 #include "proto/shown.h"
 
-enum { LOST_A_SECOND = 10, ADVICE_BYTES = 320 };
+enum { LOST_A_SECOND = 10, ADVICE_BYTES = NATIVE_ACL_BYTES };
 
 /* Writes what the operator has to do about a master; "": nothing. */
 static void advice_of(const struct loop_view *view, const struct master_row *row, char out[ADVICE_BYTES])
@@ -62,6 +63,8 @@ static void log_master(struct loop_log *all, const struct loop_view *view, unsig
     enum master_state state = row->state;
     node_row(view->nodes[i], &node);
     advice_of(view, row, advice);
+    if (!advice[0])
+        loop_native_advice(view->conf, row, advice);
     const char *why = state == MASTER_DOWN && row->why == WHY_NONE ? node.why : loop_why_name(row->why);
     bool good = state == MASTER_UP && !row->evicts && row->why == WHY_NONE;
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;

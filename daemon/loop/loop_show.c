@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/loop/loop_native.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/wire/wire.h"
 #include "proto/shown.h"
@@ -79,12 +80,33 @@ static void row_user(const struct loop_view *view, struct row *row, const struct
 
 enum made { MADE_NONE, MADE_HIDDEN, MADE_LATER, MADE_ROW };
 
+/* They stand behind the locks. */
+static enum made kept_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
+{
+    struct cursor cursor = {.slot = state[3]};
+    struct kept_row kept;
+    if (!coordinator_kept_row(view->coordinator, clock_boot_ms(), &cursor, &kept))
+        return MADE_NONE;
+    state[3] = cursor.slot;
+    if (!loop_user_sees(view, viewer, 0, NULL, &kept.name))
+        return MADE_HIDDEN;
+    char token[TOKEN_HEX], shown[TOKEN_SHOWN + 1];
+    line_token_hex(token, &kept.token);
+    shown_token(token, shown);
+    line_row_text(row, "name", kept.name.text, kept.name.len);
+    line_row_string(row, "mode", "kept");
+    line_row_string(row, "token", shown);
+    line_row_signed(row, "left", kept.left_ms);
+    line_row_text(row, "nodes", kept.nodes, view->conf->masters);
+    return MADE_ROW;
+}
+
 static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
     struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
     struct lock_row lock;
     if (!coordinator_lock_row(view->coordinator, clock_boot_ms(), &cursor, &lock))
-        return MADE_NONE;
+        return kept_row(view, viewer, state, row);
     state[0] = cursor.slot;
     const struct user *owner = loop_user_of_lock(view, &lock);
     if (!loop_user_sees(view, viewer, lock.session, owner, &lock.name))
@@ -205,6 +227,11 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
         row_sets(view, row, i);
     }
+    char natives[NATIVE_BYTES];
+    if (master.natives != 0)
+        line_row_string(row, "native", loop_native_words(master.natives, natives));
+    if (master.natives_denied != 0)
+        line_row_string(row, "allow", loop_native_rights(master.natives_denied, ',', natives));
     if (view->conf->nodes[i].no_kill)
         line_row_string(row, "no_kill", "yes");
     if (master.evicts)

@@ -120,6 +120,7 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
     s->limits[0] = (struct snapshot_limit){"max_clients", f->conns.clients, (uint64_t)conf->max_clients};
     s->limits[1] = (struct snapshot_limit){"max_locks", f->core.locks, (uint64_t)conf->max_locks};
     s->limits[2] = (struct snapshot_limit){"max_waiters", f->core.waiters, (uint64_t)conf->max_waiters};
+    s->limits[3] = (struct snapshot_limit){"max_marks", f->core.kept, (uint64_t)conf->max_marks};
 }
 
 static int64_t first_end_s(struct wire_context *const *contexts, unsigned count)

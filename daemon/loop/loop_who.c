@@ -36,10 +36,15 @@ static void query_log(const struct who_query *query)
     char words[QUERY_WORDS_BYTES], address[ADDRESS_TEXT_BYTES];
     const struct loop_view *view = query->all->view;
     const struct user *user = conns_user(view->conns, query->session);
-    log_warn("break", "name=%.*s %s others=%u client=%s%s%s what=\"a client breaks this lock\"",
-             query->name.len, query->name.text, query_words(query, words), query->others,
-             conns_address(view->conns, query->session, address), user ? " user=" : "",
-             user ? user->name : "");
+    conns_address(view->conns, query->session, address);
+    if (query->verb == VERB_UNLOCK)
+        log_info("unkeep", "name=%.*s %s client=%s%s%s what=\"a client lets this name be locked again\"",
+                 query->name.len, query->name.text, query_words(query, words), address, user ? " user=" : "",
+                 user ? user->name : "");
+    else
+        log_warn("break", "name=%.*s %s others=%u client=%s%s%s what=\"a client breaks this lock\"",
+                 query->name.len, query->name.text, query_words(query, words), query->others, address,
+                 user ? " user=" : "", user ? user->name : "");
 }
 
 static char *break_bytes(const struct who_query *query, unsigned master, size_t *len)
@@ -77,8 +82,12 @@ static void query_begin(struct who_query *query);
 static void query_decide(struct who_query *query)
 {
     enum breaking result =
-        holders_break(query->entries, query->count, query_quorum(query), query->slot, query->slots > 0);
-    if (result == BREAKING_WHICH) {
+        query->verb == VERB_UNLOCK
+            ? holders_unkeep(query->entries, &query->count)
+            : holders_break(query->entries, query->count, query_quorum(query), query->slot, query->slots > 0);
+    if (result == BREAKING_FREE && query->verb == VERB_UNLOCK) {
+        query_refuse(query, REPLY_NOTHELD, "", "it is not kept; who holds it gives it back without kept");
+    } else if (result == BREAKING_WHICH) {
         char words[32] = "";
         if (query->slots > 0)
             snprintf(words, sizeof words, "slots=%u", query->slots);
@@ -100,7 +109,7 @@ static void query_conclude(struct who_query *query)
 {
     masters_t free_there = query->deleted | masters_without(query->read, query->had);
     if (query_masters(query) - masters_count(free_there) < query_quorum(query))
-        query_broken(query);
+        (query->verb == VERB_UNLOCK ? query_unkept : query_broken)(query);
     else if (query->deleted == 0 && query->answered == query->asked)
         query_refuse(query, REPLY_NOTHELD, "",
                      "it has changed meanwhile, and nothing was deleted; ask WHO again");

@@ -1,8 +1,8 @@
-/* WHO and BREAK: questions to all masters beside the coordinator, whose answers are rows for people.
+/* WHO, BREAK and UNLOCK kept: questions to all masters beside the coordinator, whose answers are rows for people.
  *
  *     WHO, BREAK --> the script of WHO, on each master in service --> WHO: rows
  *                                                                |
- *                                        BREAK: the decision (loop_holders.h) --> the script of BREAK --> +BROKEN
+ *                                        others: the decision (loop_holders.h) --> the script of BREAK --> +BROKEN
  *
  * Each question ends when all have answered, or after node_timeout. */
 #ifndef REDLOCKD_LOOP_WHO_H

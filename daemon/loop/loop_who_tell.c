@@ -71,6 +71,13 @@ static void told_row(const struct who_told *told, struct row *row)
     line_row_text(row, "data", told->data.text, told->data.len);
 }
 
+static const char *holder_mode(const struct holder *holder)
+{
+    if (holder->kept)
+        return "kept";
+    return holder->kind == WHO_SHARED ? "shared" : "exclusive";
+}
+
 static void holder_row(const struct who_query *query, const struct holder *holder, struct row *row)
 {
     char votes[16];
@@ -79,7 +86,7 @@ static void holder_row(const struct who_query *query, const struct holder *holde
     if (waits) {
         line_row_signed(row, "waiting", holder->ms);
     } else {
-        line_row_string(row, "mode", holder->kind == WHO_SHARED ? "shared" : "exclusive");
+        line_row_string(row, "mode", holder_mode(holder));
         if (holder->slot != WHO_NO_SLOT)
             line_row_signed(row, "slot", holder->slot);
     }
@@ -154,6 +161,15 @@ static size_t broken_line(void *arg, unsigned i, const struct tag *tag, char *ou
     snprintf(words, sizeof words, "%s%s confirmed=%u/%u%s", query_words(query, holder), others,
              masters_count(query->deleted), query_masters(query), query->cut ? " more=1" : "");
     return line_format_broken(out, tag, &query->name, words);
+}
+
+void query_unkept(struct who_query *query)
+{
+    struct reply reply = {.code = REPLY_UNLOCKED,
+                          .name = query->name,
+                          .confirmed = (uint8_t)masters_count(query->deleted),
+                          .masters = (uint8_t)query_masters(query)};
+    query_end(query, REPLY_UNLOCKED, reply_line, &reply);
 }
 
 void query_broken(struct who_query *query)

@@ -10,20 +10,12 @@
 -- > cut redlock:job , 60000 0 -> 1
 -- > SET redlock:job somebody PX 9000000
 -- > cut redlock:job , 60000 0 -> 0
-
--- Whether a daemon made the value: a token (see daemon/coordinator/base/token.h), or that of a list with the list's
--- hash behind it. A mark, and any kind that comes later, counts as made by somebody else.
-local function made(value)
-    local token, rest = string.sub(value, 1, 40), string.sub(value, 41)
-    if #token < 40 or string.find(token, '[^%da-f]') then return false end
-    if rest ~= '' and (#rest ~= 9 or not string.find(rest, '^,[%da-f]+$')) then return false end
-    local hash = 2166136261
-    for i = 1, 31, 2 do
-        local byte, low = tonumber(string.sub(token, i, i + 1), 16), hash % 256
-        hash = hash - low + bit.bxor(low, byte)
-        hash = (hash * 403 + hash % 256 * 16777216) % 4294967296
-    end
-    return string.sub(token, 9, 10) < '04' and string.format('%08x', hash) == string.sub(token, 33)
+-- > SET redlock:job d1d1d1d1040000000000000000000000cbec648d PX 9000000
+-- > cut redlock:job , 60000 0 -> 0
+-- include: made
+-- What a lock may not outlive, a mark may, and so may any kind that comes later.
+local function locks(value)
+    return string.sub(value, 9, 10) < '04' and made(value)
 end
 local pcall, most, slots = redis.pcall, tonumber(ARGV[1]), tonumber(ARGV[2])
 local function readers(key)
@@ -31,7 +23,7 @@ local function readers(key)
     local ends = time[1] * 1000 + math.floor(time[2] / 1000) + most
     local late = pcall('ZRANGE', key, string.format('(%.0f', ends), '+inf', 'BYSCORE', 'LIMIT', 0, 256)
     for i = 1, #late do
-        if made(late[i]) and pcall('ZADD', key, 'XX', ends, late[i]) == 0 then count = count + 1 end
+        if locks(late[i]) and pcall('ZADD', key, 'XX', ends, late[i]) == 0 then count = count + 1 end
     end
     late = pcall('ZRANGE', key, -1, -1, 'WITHSCORES')
     if count > 0 and late[2] then pcall('PEXPIREAT', key, late[2]) end
@@ -40,7 +32,7 @@ end
 local function cut(key)
     local value = pcall('GET', key)
     if type(value) == 'table' then return readers(key) end
-    if value and made(value) and redis.call('PTTL', key) > most and pcall('PEXPIRE', key, most) == 1 then
+    if value and locks(value) and redis.call('PTTL', key) > most and pcall('PEXPIRE', key, most) == 1 then
         return 1
     end
     return 0

@@ -16,6 +16,12 @@
 -- > SET redlock:a t1 PX 5000
 -- > SET redlock:b t1 PX 9000000
 -- > extend redlock:a redlock:b redlock:c , t1 60000 t1 60000 t1 60000 100000 -> 60000 100000 -2
+--
+-- A name is kept for exactly as long as was asked, whatever its lock had left: the TTL is the longest one, too.
+--
+-- > SET redlock:kept t1 PX 60000
+-- > extend redlock:kept , t1 5000 5000 -> 5000
+-- > extend redlock:kept , t1 90000 90000 -> 90000
 local pcall, keys, argv, answer, version = redis.pcall, KEYS, ARGV, {}, redis.REDIS_VERSION_NUM
 local most = tonumber(argv[2 * #keys + 1] or 0)
 for i = 1, #keys do

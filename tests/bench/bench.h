@@ -47,6 +47,7 @@ void work_masters_away(struct bench *bench); /* W4, W5 */
 void work_held(struct bench *bench);         /* W6, W7, W9 */
 void work_short(struct bench *bench);        /* W8 */
 void work_fanout(struct bench *bench);       /* W1 with both settings of fanout */
+void work_native(struct bench *bench);       /* W1 by native commands, and by scripts alone */
 void work_modes(struct bench *bench);        /* lists of names, and readers */
 void work_before(struct bench *bench);       /* W1 and W3 beside another build of the daemon */
 

@@ -179,7 +179,7 @@ static void say_subscribed(struct master *m, struct piece channel)
 static void command_run(struct master *m, const struct piece *words)
 {
     if (is_word(words[0], "SET"))
-        say(m, "+OK\r\n");
+        say(m, is_word(words[3], "IFEQ") ? "$-1\r\n" : "+OK\r\n");
     else if (is_word(words[0], "GET") || is_word(words[0], "GETEX"))
         get_run(m, words);
     else if (is_word(words[0], "TIME"))
@@ -196,6 +196,13 @@ static void command_run(struct master *m, const struct piece *words)
         say_info(m);
     else if (is_word(words[0], "SUBSCRIBE"))
         say_subscribed(m, words[1]);
+    else if (is_word(words[0], "DELEX"))
+        say(m,
+            is_word(words[3], "x") ? ":0\r\n" : ":1\r\n"); /* the handshake's has a key that is not there */
+    else if (is_word(words[0], "MSETEX"))
+        say(m, is_word(words[4], "XX") ? ":0\r\n" : ":1\r\n");
+    else if (is_word(words[0], "DELIFEQ"))
+        say(m, "-ERR unknown command 'DELIFEQ'\r\n");
     else if (is_word(words[0], "PING")) /* a subscribed connection's PING */
         say(m, "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
     else

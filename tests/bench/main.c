@@ -51,8 +51,9 @@ static const struct part {
     const char *word;
     void (*work)(struct bench *bench);
 } parts[] = {
-    {"W1", work_uncontended}, {"counts", work_counted}, {"W3", work_contended}, {"W4", work_masters_away},
-    {"W8", work_short},       {"fanout", work_fanout},  {"modes", work_modes},  {"W6", work_held},
+    {"W1", work_uncontended},  {"counts", work_counted}, {"W3", work_contended},
+    {"W4", work_masters_away}, {"W8", work_short},       {"fanout", work_fanout},
+    {"native", work_native},   {"modes", work_modes},    {"W6", work_held},
 };
 
 struct options {
@@ -157,7 +158,7 @@ static struct options options_parse(int argc, char **argv)
         case 'r': options.run_ms = strtoll(optarg, NULL, 10); break;
         default:
             fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8, "
-                 "fanout, modes");
+                 "fanout, native, modes");
         }
     }
     return options;

@@ -132,6 +132,24 @@ static void fanout(void)
             "fanout: quorum, masters on a core of their own: their CPU a cycle");
 }
 
+static void native(void)
+{
+    struct what apart = {"native-apart", "native", "unix", 256};
+    struct what scripts_apart = {"native-apart", "scripts", "unix", 256};
+    for (unsigned t = 0; t < 2; t++) {
+        struct what by = {"native", "native", transports[t], 64},
+                    scripts = {"native", "scripts", transports[t], 64};
+        at_most(record_ratio(by, scripts, MASTERS_CPU_US), 0.70,
+                "native commands, 64 workers, %s: masters' CPU a cycle, of scripts'", transports[t]);
+        shown(record_ratio(by, scripts, CYCLES_S), "native commands, 64 workers, %s: cycles/s, of scripts'",
+              transports[t]);
+    }
+    at_most(record_ratio(apart, scripts_apart, MASTERS_CPU_US), 0.70,
+            "native commands, masters on a core of their own: their CPU a cycle");
+    at_least(record_ratio(apart, scripts_apart, CYCLES_S), 1.15,
+             "native commands, masters on a core of their own: cycles/s");
+}
+
 static void modes(void)
 {
     static const unsigned workers[] = {1, 64};
@@ -220,6 +238,7 @@ void targets_print(const struct scale *scale, FILE *to)
     fputs("\nTargets.\n\n", out);
     uncontended();
     fanout();
+    native();
     modes();
     contended();
     before();

@@ -128,6 +128,7 @@ void master_queue(struct fake_master *m, const struct command *command)
     *sent = (struct sent){
         .verb = command->verb, .ref = command->ref, .client_id = m->client_id, .token = command->token};
     sent->what = (struct store_command){.verb = command_for_one(command->verb),
+                                        .native = command_is_native(command->verb) ? command->verb : 0,
                                         .number = command->number,
                                         .waited_ms = command->waited_ms,
                                         .most_ms = command->most_ms,
@@ -204,6 +205,12 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_INFO:
         vote->kind = VOTE_INFO;
         master_info(m, now_ms, &vote->info);
+        return;
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_MSETEX:
+    case COMMAND_TRY_IFEQ: /* every other master knows all of them */
+        *vote = (struct vote){.kind = m->index % 2 ? VOTE_ERROR : VOTE_NO, .error = ERROR_OTHER};
         return;
     default: store_run(&m->store, CLOCK_MS + now_ms, &sent->what, publish, &now_ms, vote);
     }

@@ -182,6 +182,8 @@ static void ask_what(struct world *w, enum verb verb, uint8_t who, uint8_t how)
     }
     if (verb == VERB_RESUME)
         what->max_ms = how & 16 ? duration_of(w) : -1;
+    if (verb == VERB_UNLOCK && how & 128)
+        what->keep_ms = 1 + duration_of(w);
     if (verb == VERB_EXTEND || verb == VERB_RESUME || (verb == VERB_LOCK && !what->has_token))
         what->ttl_ms = how & 32 ? duration_of(w) : -1;
 }

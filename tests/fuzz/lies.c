@@ -92,6 +92,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_ZSCORE_ALL:
     case COMMAND_ZSCORE: lie_number(w, sent); break;
     case COMMAND_SET_ALL:
+    case COMMAND_SET_MSETEX:
     case COMMAND_HEAL_ALL:
         v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
         v->number = choice & 8 ? 0 : choice / 16;
@@ -149,6 +150,13 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
         v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
         break;
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX:
+    case COMMAND_RELEASE_DELEX:
+    case COMMAND_RELEASE_DELIFEQ:
+    case COMMAND_MOVE_IFEQ:
     case COMMAND_RELEASE_ALL:
     case COMMAND_MOVE_ALL:
     case COMMAND_HEAL:

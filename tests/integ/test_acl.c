@@ -42,6 +42,21 @@ static void paste(const struct server *server)
     ck_assert_str_eq(redis_typed(server, line), "OK");
 }
 
+/* A server that knows native commands gets a second line, of those. */
+static void paste_more(void)
+{
+    if (row_with(show(&a, "NODES"), " allow=") == NULL)
+        return;
+    eventually(daemon_logged(&redlockd, "without scripts"));
+    const char *line = strstr(strstr(keep(file_read(redlockd.log)), "without scripts"), "ACL SETUSER ");
+    ck_assert_ptr_nonnull(line);
+    for (unsigned i = 0; line && i < 3; i++) {
+        char one[2048];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(line, "\n"), line);
+        ck_assert_str_eq(redis_typed(&masters.server[i], one), "OK");
+    }
+}
+
 static void start(const char *user, const char *prefix)
 {
     configure(user, prefix);
@@ -54,6 +69,7 @@ static void start(const char *user, const char *prefix)
     client_open(&b, &other);
     eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
     eventually(rows_with(show(&b, "NODES"), "state=up") == 3);
+    paste_more();
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "ACL LOG RESET"), 3);
 }
 

@@ -253,6 +253,18 @@ static void aim_resumes(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     plan->param[P_TAIL] = 100000;
 }
 
+/* Nothing is wrong; but two RESUMEs of one token meet, and tokens are shown that are not known yet, or no more. */
+static void aim_repeats(struct sim_plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    plan->param[P_MAX_TTL] = 4000;
+    swarm->resume_pct = 90;
+    swarm->via_pct = 50;
+    swarm->keep_ms = 300;
+}
+
 static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant == MUTANT_SET_IGNORED) {
@@ -551,6 +563,26 @@ static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     plan->param[P_DAEMONS] = 3;
 }
 
+/* Masters of two kinds, of which some refuse what they did before. */
+static void aim_natives(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    if (mutant == MUTANT_NATIVE_WAKES_NOBODY)
+        aim_wakes(plan, swarm);
+    else if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        aim_hands(plan, swarm, mutant);
+    else
+        aim_releases(plan, swarm, mutant);
+    plan->param[P_NATIVES] = 0x6565656;
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO)
+        swarm->resume_pct = 60;
+    if (mutant == MUTANT_NATIVE_MOVE_OF_TWO || mutant == MUTANT_NATIVE_PLAIN ||
+        mutant == MUTANT_NATIVE_WAKES_NOBODY)
+        return;
+    swarm->rate[FAULT_NATIVE] = 1000;
+    swarm->longest_ms[FAULT_NATIVE] = 50;
+    swarm->rate[FAULT_RESET] = 200;
+}
+
 /* Writers that become readers while others wait. */
 static void aim_downs(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
@@ -565,6 +597,34 @@ static void aim_downs(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
         swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 400;
         swarm->rate[FAULT_HANG] = 200;
         swarm->long_keep_pct = 60;
+    }
+}
+
+/* Names that are kept, on masters that lose them: by BREAK, or since they are restarted one after the other. */
+static void aim_keeps(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 5);
+    plan->param[P_DEAF] = DEAF_NONE;
+    plan->param[P_MAX_TTL] = 2000;
+    swarm->kept_pct = 80;
+    swarm->lease_pct = 20;
+    if (mutant == MUTANT_KEPT_AT_ONCE) {
+        swarm->rate[FAULT_HANG] = swarm->rate[FAULT_RESET] = 600;
+        swarm->longest_ms[FAULT_HANG] = 100;
+    }
+    if (mutant == MUTANT_KEPT_HEALS_GONE) {
+        swarm->rate[FAULT_BREAK] = 1000;
+        swarm->longest_ms[FAULT_BREAK] = 1;
+        swarm->rate[FAULT_RESET] = 300;
+    }
+    if (mutant == MUTANT_KEPT_FORGOTTEN) {
+        plan->param[P_CLASS] = CLASS_ROLLING;
+        swarm_class(plan, swarm, CLASS_ROLLING);
+        masters(plan, SIM_MASTERS); /* a majority may vote although some are in quarantine */
+        swarm->kept_pct = 80;
+        swarm->wait_pct = 90;
     }
 }
 
@@ -601,6 +661,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_UNDO_FROM_T0:
     case MUTANT_UNDO_BY_RECORD:
     case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;
+    case MUTANT_NATIVE_PLAIN:
+    case MUTANT_NATIVE_ACKNOWLEDGES:
+    case MUTANT_NATIVE_DROPPED:
+    case MUTANT_NATIVE_MOVE_OF_TWO:
+    case MUTANT_NATIVE_WAKES_NOBODY: aim_natives(plan, swarm, mutant); return;
     case MUTANT_HEAL_RELEASED:
     case MUTANT_HEAL_ACKNOWLEDGED:
     case MUTANT_HEAL_BY_PX:
@@ -612,6 +677,10 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RESUME_NO_SET_BACK:
     case MUTANT_RESUME_SET_BACK_ANSWERED:
     case MUTANT_RESUME_RELEASES: aim_resumes(plan, swarm, mutant); return;
+    case MUTANT_REPEAT_NOT:
+    case MUTANT_REPEAT_NOTHELD:
+    case MUTANT_REPEAT_LATE:
+    case MUTANT_REPEAT_CANCELLED: aim_repeats(plan, swarm); return;
     case MUTANT_STALL_BLAMES_MASTERS:
     case MUTANT_FIRST_ANSWER_BLAMED:
     case MUTANT_BASE_MOVED:
@@ -688,6 +757,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_SLOT_GIVES_UP:
     case MUTANT_SLOTS_DIFFER:
     case MUTANT_LOOK_FOR_EVER: aim_slots(plan, swarm, mutant); return;
+    case MUTANT_KEPT_LOCKS_TTL:
+    case MUTANT_KEPT_AT_ONCE:
+    case MUTANT_KEPT_OLD_TOKEN:
+    case MUTANT_KEPT_HEALS_GONE:
+    case MUTANT_KEPT_FORGOTTEN: aim_keeps(plan, swarm, mutant); return;
     case MUTANT_SCORE_ADOPTED:
         swarm_calm(plan, swarm);
         masters(plan, 3);

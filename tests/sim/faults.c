@@ -123,6 +123,10 @@ static void fault_master(struct sim_world *w, const struct sim_record *fault, ui
             m->store.score[i] = FENCE_MAX - (uint64_t)fault->field[F_ARG];
         break;
     case FAULT_LACKS: fault_lacks(w, m, (enum lack)fault->field[F_ARG], end_us); break;
+    case FAULT_NATIVE:
+        m->native_error = (enum vote_error)fault->field[F_ARG];
+        later(&m->native_until_us, end_us);
+        break;
     case FAULT_ZADD_ERROR: later(&m->zadd_error_until_us, end_us); break;
     case FAULT_REPLICA:
         later(&m->replica_until_us, end_us);

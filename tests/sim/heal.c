@@ -38,7 +38,8 @@ void oracle_waiters(struct sim_world *w)
         }
     }
     for (unsigned name = 0; name < w->names; name++) {
-        if (waits[name] == 0 || oracle_full(w, name) || o->served_us[name] < heal_settled_us(w))
+        if (waits[name] == 0 || oracle_full(w, name) || oracle_is_kept(w, name) ||
+            o->served_us[name] < heal_settled_us(w))
             o->served_us[name] = w->now_us;
         if (w->now_us - o->served_us[name] > heal_bound_us(w))
             violation(w, 5, "n%u is free and request %u waits for it in d%u, but nobody got it for %.3f s",
@@ -213,7 +214,7 @@ void heal_tick(struct sim_world *w)
             heal_next(w);
         break;
     case HEAL_EXPIRING: /* a key that was left behind counts as a lock until it runs out */
-        if (since_us > w->full_us + w->jump_us)
+        if (since_us > w->full_us + w->jump_us + w->keep_us)
             heal_ask(w);
         break;
     case HEAL_ASKING:
@@ -226,7 +227,7 @@ void heal_tick(struct sim_world *w)
         heal_next(w);
         break;
     default:
-        if (since_us < w->full_us + w->jump_us + param[P_TAIL] + 2500000)
+        if (since_us < w->full_us + w->jump_us + w->keep_us + param[P_TAIL] + 2500000)
             break;
         oracle_quiet(w);
         w->invariant = -1;

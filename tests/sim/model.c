@@ -89,6 +89,11 @@ bool model_made(uint32_t tok)
     return tok < 3;
 }
 
+bool model_marks(uint32_t tok)
+{
+    return tok == 4;
+}
+
 void model_ids(struct store_command *command)
 {
     struct token token;
@@ -148,7 +153,8 @@ void model_buckets(struct store_command *command)
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
 {
     bool list = (what->name & SIM_LIST) != 0;
-    struct command command = {.verb = list ? command_for_all(what->verb) : what->verb,
+    enum command_verb verb = list ? command_for_all(what->verb) : what->verb;
+    struct command command = {.verb = what->native != 0 ? what->native : verb,
                               .bucket = what->bucket,
                               .number = what->number,
                               .ref = 1,
@@ -173,6 +179,22 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
         token_fill(&command.to, what->to);
     char bytes[RESP_COMMAND_BYTES];
     resp_vote(command.verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
+}
+
+const struct model_native model_natives[NATIVES] = {
+#define NATIVE(name, form, vote, words) {COMMAND_##name, COMMAND_TRY_##form, COMMAND_##name##_##form},
+#include "proto/command.def"
+};
+
+bool model_knows(struct resp_format *format, unsigned native)
+{
+    struct vote vote;
+    ask(format, &(struct store_command){.verb = model_natives[native].question}, &vote);
+    if (vote.kind == VOTE_NO)
+        return true;
+    ck_assert_int_eq(vote.kind, VOTE_ERROR);
+    ck_assert_int_eq(vote.error, ERROR_OTHER);
+    return false;
 }
 
 static bool same_slots(const struct slots_seen *real, const struct slots_seen *modelled, int64_t off_ms)
@@ -224,7 +246,7 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     token_fill(&token, (uint32_t)modelled->number);
     if (real->kind == VOTE_TOKEN && modelled->number == 0)
         return true; /* readers: no token, but a hash of the error */
-    if (real->marked != modelled->marked)
+    if (real->marked != modelled->marked || real->kept != modelled->kept)
         return false;
     if (real->kind == VOTE_TOKEN)
         return memcmp(&real->token, &token, sizeof(token)) == 0;

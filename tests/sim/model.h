@@ -38,8 +38,15 @@ const struct resp_reply *ask_text(const char *format, ...) __attribute__((format
 void scripts_load(void);
 void model_listen(void);
 /* The PUBLISH of the model: what model_listen() hears on the server. */
-bool model_made(uint32_t tok); /* for store_made */
+bool model_made(uint32_t tok);  /* for store_made */
+bool model_marks(uint32_t tok); /* for store_marks */
 unsigned model_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
+/* The native commands: what each does, the question whether a server knows it, and the answer of this one. */
+struct model_native {
+    enum command_verb verb, question, native;
+};
+extern const struct model_native model_natives[NATIVES];
+bool model_knows(struct resp_format *format, unsigned native);
 /* Fills in the daemons that made the tokens of a command. */
 void model_ids(struct store_command *command);
 /* Fills in the buckets of a command for a list. */

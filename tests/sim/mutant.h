@@ -51,6 +51,12 @@
     X(HEAL_BY_PX, "heal_by_px", "* a heal's time counts from when it runs")                                 \
     X(UNCONFIRMED_EXTENDS, "unconfirmed_extends", "in quarantine an extended counts at once")               \
     X(RESUME_KEEPS_TOKEN, "resume_keeps_token", "RESUME extends under the old token")                       \
+    X(NATIVE_PLAIN, "native_plain", "* a native release compares nothing")                                  \
+    X(NATIVE_ACKNOWLEDGES, "native_acknowledges", "a refusal of a native release counts as done")           \
+    X(NATIVE_DROPPED, "native_dropped", "a native release that was refused is not repeated by script")      \
+    X(NATIVE_MOVE_OF_TWO, "native_move_of_two",                                                             \
+      "a key that may have either of two tokens is moved natively")                                         \
+    X(NATIVE_WAKES_NOBODY, "native_wakes_nobody", "a lock is given back natively though others wait")       \
     X(MOVE_NO_COMPARE, "move_no_compare", "* move does not compare the token")                              \
     X(RESUME_BELOW_QUORUM, "resume_below_quorum", "RESUME is granted where fewer than Q moved")             \
     X(RESUME_OLD_FENCE, "resume_old_fence", "RESUME takes no new fence")                                    \
@@ -58,6 +64,10 @@
     X(RESUME_SET_BACK_ANSWERED, "resume_set_back_answered",                                                 \
       "a RESUME that failed is set back only where an answer came")                                         \
     X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")           \
+    X(REPEAT_NOT, "repeat_not", "RESUME wait= is answered -NOTHELD at once")                                \
+    X(REPEAT_NOTHELD, "repeat_notheld", "-NOTHELD of a RESUME wait= is repeated beyond 100 ms")             \
+    X(REPEAT_LATE, "repeat_late", "a RESUME is repeated when the time of its wait= is over")                \
+    X(REPEAT_CANCELLED, "repeat_cancelled", "a RESUME that was cancelled goes on, and is answered")         \
     X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")               \
     X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")     \
     X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                         \
@@ -114,6 +124,11 @@
     X(JOIN_RELEASES, "join_releases",                                                                       \
       "the last reader's UNLOCK takes a lease from readers whose connections broke")                        \
     X(JOIN_FOR_EVER, "join_for_ever", "readers join without asking for as long as the lease lasts")         \
+    X(KEPT_LOCKS_TTL, "kept_locks_ttl", "a name is kept for its lock's TTL, or for longer than was asked")  \
+    X(KEPT_AT_ONCE, "kept_at_once", "a mark is extended before a majority has it")                          \
+    X(KEPT_OLD_TOKEN, "kept_old_token", "the lock's own token is the mark, and UNLOCK of it deletes that")  \
+    X(KEPT_HEALS_GONE, "kept_heals_gone", "a mark is set again where somebody released it")                 \
+    X(KEPT_FORGOTTEN, "kept_forgotten", "a mark is not set again on masters that forgot it")                \
     X(SCORE_ADOPTED, "score_adopted", "a fence of one master that no clock explains is raised above")       \
     X(WALL_TRUSTED, "wall_trusted", "proposals follow the daemon's own clock, however far ahead it is")     \
     X(PROBE_ERROR_GOOD, "probe_error_good", "an error of the probe is taken for no doubt")                  \

@@ -45,7 +45,8 @@ enum {
     ORACLE_FENCES = 128,
     ORACLE_EXTENDS = 1024,
     TOK_TABLE = 1 << 17,
-    ORACLE_OUTSTANDING = 256
+    ORACLE_OUTSTANDING = 256,
+    ORACLE_MARKS = 256
 };
 
 /* A daemon's knowledge of a token at one master. */
@@ -74,13 +75,16 @@ struct sim_tok {
     uint32_t down_of, down_to; /* a downgrade: the token before, and the one after it (oracle_down.c) */
     bool down_asked;           /* its client asked for that, and is a reader from then on */
     bool resumed;              /* a RESUME of it was sent to masters */
-    int64_t set_us;            /* its SET was sent */
-    bool granted;              /* +LOCKED was said */
-    bool excused;              /* masters forgot it unseen: the name may be granted to others too */
-    bool broken;               /* BREAK deleted its key ... */
-    uint16_t lettered;         /* ... and its daemon has heard so from these masters */
-    bool given_up; /* a client with the right to do so asked for its release, or its session ended */
-    bool released; /* its daemon sent a release */
+    int64_t tried_us;          /* RESUME: the attempt that made it began */
+    int64_t refused_us;        /* the last RESUME of it that all masters of refused_by refused was so */
+    uint8_t refused_by;
+    int64_t set_us;    /* its SET was sent */
+    bool granted;      /* +LOCKED was said */
+    bool excused;      /* masters forgot it unseen: the name may be granted to others too */
+    bool broken;       /* BREAK deleted its key ... */
+    uint16_t lettered; /* ... and its daemon has heard so from these masters */
+    bool given_up;     /* a client with the right to do so asked for its release, or its session ended */
+    bool released;     /* its daemon sent a release */
     bool lease, shared;
     bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
     bool maxed;       /* its daemon said that its max= is over */
@@ -114,7 +118,13 @@ struct sim_tok {
     uint32_t told_on;   /* ... and its session */
     int64_t asked_us;   /* it was renewed so many times since */
     uint16_t asks;
-    int64_t lag_us; /* part of until_us, since its host's clock stood still and nobody there knows */
+    /* Of a mark (oracle_kept.c): */
+    uint32_t kept_of;      /* the token that it took the place of; 0: it is no mark */
+    int64_t keep_ms;       /* for so long */
+    int64_t kept_us;       /* +KEPT was said; 0: it was not */
+    int64_t kept_until_us; /* ... and until when, in true time */
+    uint16_t kept_had;     /* ... and masters that had it then */
+    int64_t lag_us;        /* part of until_us, since its host's clock stood still and nobody there knows */
 };
 
 /* The masters that stored a fence that one daemon proposed. */
@@ -180,10 +190,17 @@ struct sim_asked { /* a request */
     uint16_t slots; /* as it says; 0: it names none */
     uint32_t from;  /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
+    int64_t keep_ms; /* UNLOCK keep= */
     int64_t over_us; /* it stands in its daemon's queue no more; 0: it does, or never did */
 };
 
 struct sim_oracle {
+    unsigned marks; /* of the present step */
+    struct {
+        uint32_t conn, tok;
+    } mark[ORACLE_MARKS];
+    uint32_t
+        refused; /* the tok of a native release that a master refused, as the present step hears; 0: none */
     struct sim_tok *tok;
     uint32_t toks, tok_capacity;
     uint32_t *tok_table;
@@ -200,6 +217,8 @@ struct sim_oracle {
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
     int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
+    uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
+    uint32_t keeping[SIM_DAEMONS][SIM_KEYS];   /* the last mark that a daemon sent */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
@@ -341,7 +360,14 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
                      const struct vote *vote);
 void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+void oracle_resume_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                           const struct reply *reply);
 void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
+/* oracle_repeat.c: requests that the daemon repeats */
+void oracle_repeated(struct sim_world *w, const struct sim_daemon *d, const struct sim_asked *a,
+                     const struct reply *reply);
+void oracle_repeats(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t to);
+void oracle_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
@@ -397,11 +423,28 @@ void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t
                        const struct now *now);
 void oracle_watch_ran(struct sim_world *w, const struct sim_msg *msg);
 void oracle_watchers(struct sim_world *w); /* where all is well */
+/* oracle_kept.c: names that are kept though nobody holds them */
+bool oracle_is_mark(const struct sim_world *w, uint32_t tok);
+bool oracle_is_kept(const struct sim_world *w, unsigned name);
+void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_extends_kept(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
+                         uint32_t tok);
+void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply, unsigned name);
+void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsigned name, uint32_t tok);
+void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
+void oracle_drops_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_cut.c: keys that live longer than any lock may */
 void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);
 /* oracle_keys.c */
 void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
+/* At the end of a step: a release may go out in several pieces, natively and by script, and its marks follow all of
+ * them. */
+void oracle_send_marks(struct sim_world *w);
+/* sim_native.c: before and after the daemon's step that hears a master's answer. */
+void oracle_native_heard(struct sim_world *w, const struct sim_msg *msg);
+void oracle_native_stepped(struct sim_world *w, struct sim_daemon *d, unsigned master);
 bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d);
 void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up);
 

@@ -23,6 +23,10 @@ void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const stru
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     if (msg->verb == COMMAND_CUT)
         ran_cut(w, msg);
+    if (msg->verb == COMMAND_EXTEND && vote->kind == VOTE_NUMBER && oracle_is_mark(w, msg->tok)) {
+        oracle_ran_kept(w, m, msg);
+        return;
+    }
     if (msg->verb != COMMAND_EXTEND || vote->kind != VOTE_NUMBER)
         return;
     if (daemon_is_old(w, &w->daemon[w->conn[msg->conn].daemon]))

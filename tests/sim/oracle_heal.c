@@ -40,6 +40,8 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
     if (w->oracle.tok[tok].settles)
         violation(w, 7, "d%u heals T%u of n%u, after it began to settle T%u", d->index, tok, t->name,
                   oracle_holder(w, tok));
+    if (oracle_is_mark(w, tok))
+        oracle_heals_kept(w, d, tok);
     if (!oracle_is_ours(t, d))
         violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
     if (t->released || t->forgotten)

@@ -1,4 +1,7 @@
 /* Commands of coordinators and their effect on masters: invariants 7, 8 and parts of 2 and 9. */
+#include <assert.h>
+
+#include "daemon/coordinator/base/token.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
@@ -58,9 +61,22 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
         daemon_master_row(d, now_ms, i, &row);
         if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
             continue;
-        struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
-        link_send(w, d->node[i].conn - 1, UP, &mark);
+        struct sim_oracle *o = &w->oracle;
+        assert(o->marks < ORACLE_MARKS);
+        o->mark[o->marks].conn = d->node[i].conn - 1;
+        o->mark[o->marks++].tok = tok;
     }
+}
+
+void oracle_send_marks(struct sim_world *w)
+{
+    struct sim_oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->marks; i++) {
+        struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = o->mark[i].tok};
+        if (w->conn[o->mark[i].conn].open_daemon)
+            link_send(w, o->mark[i].conn, UP, &mark);
+    }
+    o->marks = 0;
 }
 
 static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t tok, uint32_t other)
@@ -74,6 +90,8 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
     const struct sim_tok *key = &w->oracle.tok[tok];
+    if (oracle_is_mark(w, tok))
+        oracle_drops_kept(w, d, tok);
     if (key->settles && !oracle_is_forgotten(w, d, tok))
         other = key->told; /* the told token may be on a master, whether the command names it or not */
     oracle_gives_back(w, d, tok);
@@ -109,7 +127,16 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command, name); return;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
-    case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
+    case COMMAND_EXTEND:
+        if (oracle_is_mark(w, tok))
+            oracle_extends_kept(w, d, action, tok);
+        return;
+    case COMMAND_MOVE:
+        if (token_is_mark(&command->to))
+            oracle_sends_keep(w, d, action, tok);
+        else
+            oracle_sends_move(w, d, action, tok);
+        return;
     default: return;
     }
 }

@@ -18,6 +18,7 @@ static void moves_on(struct sim_world *w, struct sim_daemon *d, const struct act
 {
     struct sim_tok *t = &w->oracle.tok[to];
     w->oracle.tok[tok].resumed = true;
+    oracle_repeats(w, d, tok, to);
     if (t->granted || t->released || (t->parent != 0 && t->parent != tok))
         violation(w, 6, "d%u moves T%u to T%u, which is not new", d->index, tok, to);
     t->parent = tok;
@@ -67,6 +68,8 @@ void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const st
     bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
     if (gone && t->parent != 0 && oracle_is_ours(t, d))
         t->unmoved |= oracle_bit(w->conn[msg->conn].master);
+    if (moves && gone)
+        oracle_refused(w, d, msg->to);
 }
 
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
@@ -88,6 +91,23 @@ void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         o->tok[oracle_other(w, a->from)].moved = true;
     if (oracle_is_ours(from, d))
         from->forgotten = true;
+}
+
+/* Where nothing is wrong, the daemon that has the lock finds it on a quorum, by whichever token its key has. */
+void oracle_resume_refused(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
+                           const struct reply *reply)
+{
+    const struct sim_tok *t = &w->oracle.tok[w->oracle.asked[request].from];
+    bool ours = oracle_is_ours(t, d) && t->granted && !t->shared && !t->forgotten;
+    bool ended = t->given_up || t->moved || t->released || t->broken || t->undelivered;
+    if (reply->code != REPLY_NOTHELD || w->plan->faults != 0 || !ours || ended)
+        return;
+    for (uint32_t i = 1; i < w->oracle.asks; i++) /* another RESUME may have it already */
+        ended |= i != request && w->oracle.asked[i].verb == VERB_RESUME &&
+                 w->oracle.asked[i].from == w->oracle.asked[request].from;
+    if (!ended && clock_ms(&d->clock, w->now_us) < t->told_ms)
+        violation(w, 2, "d%u says -NOTHELD to a RESUME of T%u of n%u, which it holds", d->index,
+                  w->oracle.asked[request].from, t->name);
 }
 
 /* A RESUME of tok has failed: its moved keys must be on their way back by now, where there is a way. */

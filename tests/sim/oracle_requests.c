@@ -290,6 +290,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         violation(w, 9, "T%u of n%u is granted by masters that were not probed lately (%#x of %#x were)", tok,
                   t->name, oracle_fresh(w, d, t->yes), t->yes);
     oracle_marker_granted(w, d, a->name);
+    FOR_NAMES(n, key) oracle_kept_granted(w, d, n, tok);
     check_fence(w, d, tok, reply);
 }
 
@@ -313,6 +314,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     bool over = s->state == SESSION_ENDED && reply->code == REPLY_LOCKED;
     if (over || a->incarnation != d->incarnation || a->daemon != d->index)
         violation(w, 6, "d%u answers request %u, whose session is over", d->index, request);
+    oracle_repeated(w, d, a, reply);
     a->answered = true;
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;
@@ -331,11 +333,15 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     else if (locked)
         oracle_reentered(w, d, request, reply);
     else if (a->verb == VERB_RESUME)
+        oracle_resume_refused(w, d, request, reply);
+    if (!locked && a->verb == VERB_RESUME)
         queue_push(w, w->now_us + ORPHAN_US, ITEM_ORPHANS, d->index, a->from, d->incarnation);
     if (locked && a->down) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "LOCKED");
         oracle_told_extended(w, d, tok);
     }
+    if (reply->code == REPLY_KEPT)
+        oracle_kept(w, d, reply, a->name);
     if (reply->code == REPLY_EXTENDED) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
         oracle_told_extended(w, d, tok);

@@ -109,6 +109,30 @@ static void draw_lacks(const struct sim_plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_SCORES] = swarm->longest_ms[FAULT_WRONG] = 1;
 }
 
+/* Fleets of one kind, or of several; the rights may be taken from the daemons at any time. */
+static void draw_natives(struct sim_plan *plan, struct swarm *swarm)
+{
+    enum {
+        NOTHING,
+        REDIS_8_4 = 1 | 4 | 8,
+        VALKEY_9_0 = 2 | 4,
+        VALKEY_8_1 = 4,
+        VALKEY_9_1 = 2 | 4 | 8,
+        ALL = 15
+    };
+    static const int64_t kinds[] = {NOTHING,    REDIS_8_4,  REDIS_8_4,  VALKEY_9_1,
+                                    VALKEY_9_1, VALKEY_9_0, VALKEY_8_1, ALL};
+    struct draw draw = {.seed = plan->seed, .who = 21};
+    bool any = percent(&draw, 70), one = percent(&draw, 40);
+    int64_t kind = kinds[between(&draw, 1, 7)];
+    if (plan->mutant != MUTANT_NONE) /* aim.c says where they show a planted bug */
+        return;
+    for (unsigned i = 0; i < SIM_MASTERS && any; i++)
+        plan->param[P_NATIVES] |= (one ? kind : kinds[between(&draw, 0, 7)]) << (4 * i);
+    swarm->rate[FAULT_NATIVE] = any && percent(&draw, 50) ? between(&draw, 10, 300) : 0;
+    swarm->longest_ms[FAULT_NATIVE] = between(&draw, 1, 2 * plan->param[P_MAX_TTL]);
+}
+
 /* Fences may fall after masters forgot them, if a daemon's clock is behind all others by more than their window. */
 static bool swarm_forgets(const struct swarm *swarm)
 {
@@ -209,6 +233,8 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || percent(draw, 70) ? 1 : -1);
     if (kind == FAULT_LACKS)
         fault->field[F_ARG] = between(draw, 0, LACKS - 1);
+    if (kind == FAULT_NATIVE)
+        fault->field[F_ARG] = percent(draw, 50) ? ERROR_NOPERM : ERROR_OTHER;
     if (kind == FAULT_DENY)
         fault->field[F_ARG] = between(draw, 0, DENIALS - 1);
     if (kind == FAULT_RELOAD)
@@ -382,7 +408,7 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
 /* Holders that tell others something, in some worlds; not where it is judged how long waiters wait. */
 static void draw_data(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
-    struct draw draw = {.seed = seed, .who = 21};
+    struct draw draw = {.seed = seed, .who = 26};
     const int64_t *p = plan->param;
     bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
     int64_t pct = percent(&draw, 30) && may && plan->mutant == MUTANT_NONE ? between(&draw, 10, 100) : 0;
@@ -396,7 +422,7 @@ static void draw_data(struct sim_plan *plan, uint64_t seed, const struct swarm *
 /* Watchers, in as many worlds. */
 static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
-    struct draw draw = {.seed = seed, .who = 22};
+    struct draw draw = {.seed = seed, .who = 27};
     const int64_t *p = plan->param;
     bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
     int64_t pct = percent(&draw, 30) && may && plan->mutant == MUTANT_NONE ? between(&draw, 1, 50) : 0;
@@ -404,6 +430,25 @@ static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swa
         pct = swarm->watch_pct;
     for (unsigned i = 0; i < plan->ops; i++)
         plan->op[i].field[O_WATCH] = percent(&draw, pct);
+}
+
+/* Names that are kept after the lock was given back: in every fourth world; not where it is judged how long waiters wait,
+ * nor where clocks are set back by hours, since no daemon cuts a mark. */
+static void draw_keeps(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 21};
+    const int64_t *p = plan->param;
+    bool may = p[P_CLASS] != CLASS_DISAGREE && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    may = may && p[P_CALM] == CALM_NOT && p[P_FLOOD] == FLOOD_NONE && swarm->rate[FAULT_SET] == 0;
+    int64_t pct = percent(&draw, 25) && may && plan->mutant == MUTANT_NONE ? between(&draw, 5, 80) : 0;
+    pct = swarm->kept_pct != 0 ? swarm->kept_pct : pct;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        bool brief = percent(&draw, 50) && plan->mutant == MUTANT_NONE;
+        int64_t kept_ms = between(&draw, 1, brief ? 200 : 3 * p[P_MAX_TTL]);
+        if (percent(&draw, pct))
+            field[O_KEPT] = kept_ms;
+    }
 }
 
 /* Some clients of some worlds name a wrong number of slots; not where it is judged how long waiters wait. */
@@ -435,6 +480,20 @@ static void draw_list(const struct sim_plan *plan, struct draw *draw, const stru
 }
 
 /* Second locks of the clients, drawn from a hash of its own, too. */
+/* The daemon repeats some RESUMEs and downgrades. */
+static void draw_repeats(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 21};
+    int64_t pct = percent(&draw, 50) && !plan_old ? between(&draw, 20, 100) : 0;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        field[O_REPEAT] = percent(&draw, pct) ? between(&draw, 1, 2 * plan->param[P_MAX_TTL]) : 0;
+        bool ends = percent(&draw, 20);
+        int64_t end_ms = between(&draw, 1, percent(&draw, 50) ? 10 : 200);
+        field[O_REPEAT_END] = ends && field[O_REPEAT] != 0 ? end_ms : 0;
+    }
+}
+
 static void draw_besides(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 13};
@@ -663,6 +722,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_params(plan, &params, seconds);
     draw_swarm(plan, &habits, &swarm);
     draw_lacks(plan, &swarm);
+    draw_natives(plan, &swarm);
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
     draw_breaks(plan, &swarm);
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
@@ -691,7 +751,9 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_downs(plan, seed, &swarm);
     draw_data(plan, seed, &swarm);
     draw_watchers(plan, seed, &swarm);
+    draw_repeats(plan, seed);
     draw_slots_off(plan, seed);
+    draw_keeps(plan, seed, &swarm);
     draw_rights(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);

@@ -123,6 +123,7 @@ enum msg_kind {
 struct sim_msg {
     uint8_t kind;
     uint8_t verb;
+    uint8_t native; /* the native command that does it; 0: none */
     uint32_t name;
     uint32_t conn, next;
     int64_t at_us;
@@ -186,7 +187,8 @@ struct sim_master {
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
     int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us, lacks_until_us;
-    enum vote_error error;
+    int64_t native_until_us; /* until then it refuses native commands, with native_error */
+    enum vote_error error, native_error;
     enum lack lacks;
     bool scripts;
     bool restored; /* came back once with an old snapshot: deleted keys may be back */
@@ -344,6 +346,7 @@ struct sim_client {
     uint32_t old;     /* the session that the lock was bound to before; 0: none, or it is closed */
     unsigned acts;    /* acts while it holds */
     unsigned resumes; /* RESUMEs among the acts */
+    bool cancels;     /* the present RESUME is to be cancelled */
     unsigned tries;   /* tries of the present RESUME ... */
     int64_t tried_us; /* ... since then */
     bool fresh;       /* second phase: asks for each name once, whatever its plan says */
@@ -363,6 +366,7 @@ struct sim_world {
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
     int64_t full_us;                  /* the longest quarantine */
     bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
+    int64_t keep_us;  /* the longest time for which a name is kept */
     int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
     bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
     bool early_stall; /* a host stood still while its daemon read clocks for the first time */
@@ -444,6 +448,10 @@ void daemon_line(struct sim_world *w, uint32_t message);
 void node_start(struct sim_world *w, struct sim_daemon *d);
 void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_dial_timeout(struct sim_world *w, uint32_t conn);
+/* sim_native.c: whether the server knows the command, if it is a native one; else *vote becomes its error. */
+struct store_command;
+bool native_is_known(const struct sim_world *w, const struct sim_master *m,
+                     const struct store_command *command, struct vote *vote);
 bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 /* The index of a name, or of a slot's own. */

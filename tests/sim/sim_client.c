@@ -73,6 +73,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     struct sim_asked *asked = &w->oracle.asked[request];
     asked->wait_ms = what->wait_ms;
     asked->max_ms = what->max_ms;
+    asked->keep_ms = what->keep_ms;
     asked->tok = tok;
     asked->slots = what->slots;
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
@@ -328,6 +329,17 @@ static bool client_has_more(const struct sim_world *w, const struct sim_client *
     return toks > 1;
 }
 
+/* For so long the name is to be kept; 0: not at all. Only a single exclusive lock can be kept, and not by a daemon of an
+ * old version. */
+static int64_t client_keeps_ms(const struct sim_world *w, const struct sim_client *c, unsigned daemon)
+{
+    const int64_t *op = client_op(w, c)->field;
+    const struct sim_tok *t = &w->oracle.tok[c->tok];
+    bool alone =
+        op[O_NAMES] == 0 && name_slots(w, (unsigned)op[O_NAME]) == 0 && !t->shared && op[O_DOWN] == 0;
+    return alone && !daemon_is_old(w, &w->daemon[daemon]) ? op[O_KEPT] : 0;
+}
+
 static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned daemon, bool by_token)
 {
     struct request what;
@@ -336,6 +348,7 @@ static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned da
         by_token || !bound || client_shares_more(w, c->tok) || client_has_more(w, c, c->session[daemon]);
     by_token = by_token || (c->beside.session == c->session[daemon] && c->beside.name == client_name(w, c));
     client_words(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
+    what.keep_ms = client_keeps_ms(w, c, daemon);
     oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);
     c->state = CLIENT_ENDING;
@@ -477,7 +490,7 @@ static void client_unlocked(struct sim_world *w, struct sim_client *c, const str
         client_unlock(w, c, c->at, true);
         return;
     }
-    if (reply->code != REPLY_UNLOCKED && reply->code != REPLY_NOTHELD)
+    if (reply->code != REPLY_UNLOCKED && reply->code != REPLY_KEPT && reply->code != REPLY_NOTHELD)
         client_close(w, c, c->at, LINE_FIN);
     client_next(w, c);
 }

@@ -294,6 +294,7 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
         violation(w, 11, "d%u: %d steps within a millisecond", d->index, SPINS);
     for (unsigned i = 0; i < actions.count; i++)
         daemon_act(w, d, &actions.list[i]);
+    oracle_send_marks(w);
     if (event->kind == EVENT_MASTER_VOTE || event->kind == EVENT_TIMER) {
         for (unsigned i = d->first; i < d->masters; i++)
             daemon_settle(w, d, i);

@@ -47,6 +47,7 @@ void down_ask(struct sim_world *w, struct sim_client *c)
         oracle_down_asked(w, c->tok);
     client_words(w, c, &what, VERB_LOCK, c->tok);
     what.shared = true;
+    what.wait_ms = client_op(w, c)->field[O_REPEAT];
     client_ask(w, c, c->at, &what, 0, c->tok);
 }
 

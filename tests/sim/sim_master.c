@@ -188,8 +188,11 @@ static bool master_refuses(const struct sim_world *w, const struct sim_master *m
     if (w->now_us < m->error_until_us && store_refuses(&m->store, now_ms, command, vote->error))
         return true;
     vote->error = ERROR_OTHER;
-    if (w->now_us < m->lacks_until_us && master_lacks(m, now_ms, command))
+    if (w->now_us < m->lacks_until_us && command->native == 0 && master_lacks(m, now_ms, command))
         return true;
+    if (!native_is_known(w, m, command, vote))
+        return true;
+    vote->error = ERROR_OTHER;
     if (w->now_us < m->lacks_until_us && command->verb == COMMAND_TRY && m->lacks > LACKS_EVALSHA) {
         *vote = (struct vote){.kind = VOTE_NO, .number = LACKING_PEXPIRE};
         return true;
@@ -233,6 +236,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
 {
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     struct store_command command = {.verb = msg->verb,
+                                    .native = msg->native,
                                     .name = key_base(msg->name),
                                     .slot = key_slot(msg->name),
                                     .tok = msg->tok,
@@ -254,7 +258,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
         data_copy(&command.data, &msg->vote.data);
     if (msg->name & SIM_LIST && (msg->verb == COMMAND_ZADD || msg->verb == COMMAND_ZSCORE))
         buckets_of(&command);
-    if (is_script(msg->verb, msg->name) && !m->scripts)
+    bool script = is_script(msg->verb, msg->name) && msg->native == 0;
+    if (script && !m->scripts)
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
         store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);

@@ -149,6 +149,7 @@ unsigned name_slots(const struct sim_world *w, unsigned name)
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     struct command one = action->u.command, *command = &one;
+    enum command_verb native = command_is_native(one.verb) ? one.verb : 0;
     one.verb = command_for_one(one.verb); /* the name tells that it is for several */
     if (command->verb == COMMAND_RELEASE && daemon_is_old(w, d)) {
         command->to = (struct token){{0}}; /* it wakes nobody */
@@ -166,6 +167,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,
+                          .native = (uint8_t)native,
                           .name = name,
                           .bucket = command->bucket,
                           .tok = tok,
@@ -185,7 +187,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         msg.vote.group = command->group;
     if (command->verb == COMMAND_DATA)
         data_copy(&msg.vote.data, &command->data);
-    trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok,
+    trace_add(w, TRACE_SEND, d->index, action->masters, native != 0 ? native : command->verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
     for (unsigned i = d->first; i < d->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
@@ -237,16 +239,18 @@ static void node_voted(struct sim_world *w, struct sim_daemon *d, const struct s
         number = (uint64_t)msg->vote.group.from_ms;
     trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok, number, msg->vote.kind, 0);
     oracle_heard(w, d, msg);
+    oracle_native_heard(w, msg);
     struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
                                       .master = master,
                                       .connection = conn->number,
-                                      .verb = msg->verb,
+                                      .verb = msg->native != 0 ? msg->native : msg->verb,
                                       .ref = msg->ref,
                                       .vote = msg->vote,
                                       .rtt_us = w->now_us - msg->sent_us};
     w->heard = msg;
     daemon_step(w, d, &event);
     w->heard = NULL;
+    oracle_native_stepped(w, d, master);
 }
 
 void node_receive(struct sim_world *w, const struct sim_msg *msg)

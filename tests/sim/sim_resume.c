@@ -34,6 +34,7 @@ static uint32_t resume_ask(struct sim_world *w, struct sim_client *c, unsigned d
         what.ttl_ms = client_op(w, c)->field[O_EXTEND_TTL];
     if (what.ttl_ms > w->daemon[daemon].max_ttl_ms)
         what.ttl_ms = -1;
+    what.wait_ms = client_op(w, c)->field[O_REPEAT];
     uint32_t request = client_ask(w, c, daemon, &what, 0, c->tok);
     if (request != 0 && how(w, c) == RESUME_UNDELIVERED)
         w->oracle.asked[request].undelivered = true;
@@ -66,6 +67,9 @@ static void resume_try(struct sim_world *w, struct sim_client *c)
         leave_old(w, c, LINE_FIN);
     int64_t patience_ms = RESUME_PATIENCE * w->plan->param[P_MAX_TTL];
     bool leaves = how(w, c) == RESUME_AND_LEAVE && c->request != 0;
+    c->cancels = c->tries == 1 && c->request != 0 && client_op(w, c)->field[O_REPEAT_END] != 0;
+    if (c->cancels && !leaves)
+        patience_ms = client_op(w, c)->field[O_REPEAT_END];
     client_after(w, c, leaves ? RESUME_SECOND_MS : c->request + c->second == 0 ? 100 : patience_ms);
 }
 
@@ -92,12 +96,31 @@ static void forget_requests(struct sim_world *w, struct sim_client *c, enum line
     c->request = c->second = 0;
 }
 
+/* The RESUME is answered all the same. */
+static void resume_cancels(struct sim_world *w, struct sim_client *c)
+{
+    struct request what;
+    const struct sim_asked *asked = &w->oracle.asked[c->request];
+    c->cancels = false;
+    client_words(w, c, &what, VERB_CANCEL, 0);
+    what.name.len = 0;
+    if (c->session[asked->daemon] == asked->session) {
+        w->oracle.asked[c->request].cancelled = true;
+        client_ask(w, c, asked->daemon, &what, c->request, 0);
+    }
+    client_after(w, c, RESUME_PATIENCE * w->plan->param[P_MAX_TTL]);
+}
+
 /* No answer came yet, or the client is to try again. */
 void resume_timer(struct sim_world *w, struct sim_client *c)
 {
     if (how(w, c) == RESUME_AND_LEAVE && c->request != 0) {
         forget_requests(w, c, LINE_RESET);
         client_after(w, c, 1 + w->plan->param[P_NODE_TIMEOUT]);
+        return;
+    }
+    if (c->request != 0 && c->cancels) {
+        resume_cancels(w, c);
         return;
     }
     if (c->request + c->second != 0) { /* no answer came in a time in which the daemons end every try */

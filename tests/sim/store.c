@@ -11,6 +11,7 @@
 
 enum mutant mutant_active = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
+bool (*store_marks)(uint32_t tok);
 
 /* The token, or the other one of a lease that settles. */
 static bool is_ours(const struct store_key *key, const struct store_command *command)
@@ -198,7 +199,7 @@ unsigned store_cut(struct store_key *key, int64_t now_ms, int64_t most_ms)
 {
     if (readers_have(key, now_ms))
         return readers_cut(key, now_ms + most_ms);
-    bool made = store_made == NULL || store_made(key->tok);
+    bool made = (store_made == NULL || store_made(key->tok)) && !queue_is_kept(key);
     if (!store_there(key, now_ms) || key->expires_ms <= now_ms + most_ms || !made)
         return 0;
     key->expires_ms = now_ms + most_ms;
@@ -307,6 +308,8 @@ static void run_key(struct store *s, int64_t now_ms, const struct store_command 
             *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OOM};
         return;
     }
+    if (store_native(key, now_ms, command, vote))
+        return;
     switch (command->verb) {
     case COMMAND_SET:
     case COMMAND_HEAL: store_set(key, now_ms, command, vote); return;
@@ -329,10 +332,16 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     store_expire(s, now_ms, command->name);
     if (command->name & SIM_LIST) {
         store_run_list(s, now_ms, command, &to, vote);
+        if (command->native == COMMAND_SET_MSETEX)
+            vote->number = LIST_NAMES; /* it names no key */
         return;
     }
     switch (command->verb) {
     case COMMAND_TRY: vote->kind = VOTE_YES; return;
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX: return; /* the key is not there */
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
@@ -377,10 +386,12 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
                    enum vote_error error)
 {
     enum command_verb verb = command->verb;
-    bool asks = (verb <= COMMAND_TIME && verb != COMMAND_TRY) || verb == COMMAND_LETTER ||
-                verb == COMMAND_NEWS; /* PUBLISH */
+    bool asks = (verb <= COMMAND_TIME && (verb < COMMAND_TRY || verb == COMMAND_TIME)) ||
+                verb == COMMAND_LETTER || verb == COMMAND_NEWS; /* PUBLISH */
     bool writes = false, grows = false;
     struct group group;
+    if (error != ERROR_LOADING && error != ERROR_BUSY && store_native_refuses(command, error, &writes))
+        return writes;
     if (command->name & SIM_LIST)
         writes = store_list_writes(s, now_ms, command, &grows);
     switch (command->name & SIM_LIST ? COMMAND_TIME : verb) {

@@ -80,19 +80,19 @@ struct store {
 
 struct store_command {
     enum command_verb verb;
-    unsigned name;         /* of several names: the commands are those for lists */
-    unsigned slot;         /* of that name, from 1; 0: the name itself */
-    uint32_t tok, maker;   /* the token, and the daemon that made it */
-    uint32_t to, to_maker; /* MOVE: the same of the new one */
-    uint32_t other,
-        third;     /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
-    uint32_t self; /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
-    uint64_t waited_ms; /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
-    uint64_t most_ms;   /* EXTEND */
-    uint16_t slots;     /* LOOK, CUT */
-    bool stays;         /* RELEASE */
-    bool shared;        /* ENQUEUE */
-    uint32_t bucket;    /* ZADD, ZSCORE; for a list: the number of buckets[] */
+    enum command_verb native; /* RELEASE, MOVE: done by this native command; 0: by script */
+    unsigned name;            /* of several names: the commands are those for lists */
+    unsigned slot;            /* of that name, from 1; 0: the name itself */
+    uint32_t tok, maker;      /* the token, and the daemon that made it */
+    uint32_t to, to_maker;    /* MOVE: the same of the new one */
+    uint32_t other, third;    /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
+    uint32_t self;            /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
+    uint64_t waited_ms;       /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
+    uint64_t most_ms;         /* EXTEND */
+    uint16_t slots;           /* LOOK, CUT */
+    bool stays;               /* RELEASE */
+    bool shared;              /* ENQUEUE */
+    uint32_t bucket;          /* ZADD, ZSCORE; for a list: the number of buckets[] */
     uint64_t number;
     uint32_t buckets[LIST_NAMES];
     struct group group; /* GROUP_SET, GROUP_NEW */
@@ -131,6 +131,11 @@ void store_expire(struct store *s, int64_t now_ms, unsigned names);
 int64_t store_keeps_ms(const struct store_key *key, int64_t now_ms, uint32_t tok);
 /* The token of the key: of several readers', the given one if it is there. 0: no key. */
 uint32_t store_tok(const struct store_key *key, int64_t now_ms, uint32_t tok);
+/* store_native.c: runs a native command, if it is one. */
+bool store_native(struct store_key *key, int64_t now_ms, const struct store_command *command,
+                  struct vote *vote);
+/* The same for store_refuses(). */
+bool store_native_refuses(const struct store_command *command, enum vote_error error, bool *refuses);
 /* store_list.c: the same for a command for several names. */
 struct publisher;
 void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command,
@@ -146,5 +151,7 @@ uint64_t store_score(struct store *s, uint32_t bucket);
 uint32_t store_id(const struct token *token);
 /* Whether the tok's token was made by a daemon, and is no mark; NULL: all are. */
 extern bool (*store_made)(uint32_t tok);
+/* Whether the tok's token is a mark, of a name that is kept though nobody holds it; NULL: none is. */
+extern bool (*store_marks)(uint32_t tok);
 
 #endif

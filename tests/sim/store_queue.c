@@ -55,6 +55,18 @@ unsigned queue_say(const struct publisher *to, uint32_t id, char what, const str
     return to->publish != NULL ? to->publish(to->arg, id, what, first_name(command->name), slot) : 0;
 }
 
+bool queue_is_kept(const struct store_key *key)
+{
+    return store_marks != NULL && key->readers == 0 && key->list == 0 && store_marks(key->tok);
+}
+
+/* The daemon that set the key is told that somebody waits; returns how many heard it. */
+static unsigned queue_tell(const struct publisher *to, const struct store_key *key,
+                           const struct store_command *command)
+{
+    return queue_is_kept(key) ? 0 : queue_say(to, key->maker, 't', command);
+}
+
 void queue_letter(const struct store_command *command, const struct publisher *to, uint32_t maker)
 {
     if (command->self != 0 && maker != command->self && !mutant(MUTANT_NO_LETTER))
@@ -132,7 +144,8 @@ void queue_enqueue(struct store *s, int64_t now_ms, const struct store_command *
     if (!store_there(key, now_ms))
         return;
     bool silent = mutant(MUTANT_ENQUEUE_SILENT);
-    vote->kind = silent || queue_say(to, key->maker, 't', command) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
+    vote->kept = queue_is_kept(key);
+    vote->kind = silent || vote->kept || queue_tell(to, key, command) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
 
@@ -145,7 +158,7 @@ void queue_along(struct store *s, int64_t now_ms, const struct store_command *co
     if (!store_there(key, now_ms) || key->readers > 0)
         queue_walk(s, now_ms, command, to, vote);
     else if (key->maker != command->self)
-        queue_say(to, key->maker, 't', command);
+        queue_tell(to, key, command);
 }
 
 /* How many slots the name has by <prefix>,slots:<name>; 0: the key is not there. */
@@ -225,7 +238,7 @@ void queue_pass(struct store *s, int64_t now_ms, const struct store_command *com
     if (pass_walks(s, now_ms, command) || mutant(MUTANT_PASS_BLIND))
         queue_walk(s, now_ms, command, to, vote);
     else if (slots_said(s, now_ms, command->name) == 0 && key->readers == 0 && key->maker != command->self)
-        queue_say(to, key->maker, 't', command);
+        queue_tell(to, key, command);
 }
 
 void queue_released(struct store *s, int64_t now_ms, const struct store_command *command,

@@ -29,4 +29,7 @@ unsigned queue_say(const struct publisher *to, uint32_t id, char what, const str
 /* Whether PASS or ALONG writes: where there is no key and another daemon waits. */
 bool queue_writes(const struct store *s, int64_t now_ms, const struct store_command *command);
 
+/* Nobody holds the name, but it is kept: the value is a mark. */
+bool queue_is_kept(const struct store_key *key);
+
 #endif

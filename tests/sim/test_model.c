@@ -20,6 +20,7 @@ static void setup(void)
     server_folder(&model.server);
     server_run(&model.server, 0, NULL, NULL);
     store_made = model_made;
+    store_marks = model_marks;
 }
 
 static void teardown(void)
@@ -130,6 +131,22 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         draw_group(sequence, step, &command->group);
 }
 
+static bool knows[NATIVES];
+
+/* Where the server has a native command for it, two of three are asked so. */
+static void draw_native(uint64_t sequence, uint64_t step, struct store_command *command)
+{
+    for (unsigned i = 0; i < NATIVES; i++) {
+        bool list = (command->name & SIM_LIST) != 0;
+        if (!knows[i] || model_natives[i].verb != command->verb ||
+            list != (model_natives[i].native == COMMAND_SET_MSETEX) ||
+            chance_below(sequence, 3, step, CHANCE_PLAN, 3) == 0)
+            continue;
+        command->native = model_natives[i].native;
+        command->other = command->third = command->self = 0;
+    }
+}
+
 /* Every third command is for several of the names, where there is such a command. */
 static void draw_list(uint64_t sequence, uint64_t step, struct store_command *command)
 {
@@ -191,6 +208,7 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
     struct vote real, modelled;
     draw(sequence, step, &command);
     draw_list(sequence, step, &command);
+    draw_native(sequence, step, &command);
     while (hangs(store, command.name, now_ms()))
         nap();
     draw_instant(sequence, step, &command);
@@ -271,6 +289,10 @@ T(model_votes_as_a_real_server)
 {
     unsigned compared = 0;
     scripts_load();
+    struct resp_format *format = resp_format_new("native:");
+    for (unsigned i = 0; i < NATIVES; i++)
+        knows[i] = model_knows(format, i);
+    resp_format_free(format);
     model_listen();
     for (uint64_t sequence = 0; sequence < MOST_SEQUENCES; sequence++) {
         if (sequence >= SEQUENCES && compared >= ENOUGH)

@@ -159,6 +159,9 @@ T_EACH(a_server_that_refuses_is_modelled, sizeof(refusals) / sizeof(refusals[0])
     store_clear(&store);
     scripts_load();
     prepare(format, &store);
+    bool knows[NATIVES];
+    for (unsigned i = 0; i < NATIVES; i++)
+        knows[i] = model_knows(format, i);
     refusals[_i].make();
     static const unsigned names[] = {0, 1, 2, OURS, FREE, MIXED};
     for (int verb = COMMAND_TIME; verb <= COMMAND_DOWN; verb++) {
@@ -180,6 +183,21 @@ T_EACH(a_server_that_refuses_is_modelled, sizeof(refusals) / sizeof(refusals[0])
                 command.number += (uint64_t)now_ms();
             compare_refusal(format, &store, &command, error);
         }
+    }
+    for (unsigned i = 0; i < 4 * NATIVES; i++) {
+        const struct model_native *native = &model_natives[i % NATIVES];
+        bool list = native->native == COMMAND_SET_MSETEX;
+        struct store_command command = {.verb = native->verb,
+                                        .native = native->native,
+                                        .number = LONG_MS,
+                                        .name = names[i / NATIVES % 2 + (list ? NAMES : 0)]};
+        command.tok = 1;
+        command.to = 2;
+        model_ids(&command);
+        if (i / NATIVES >= 2)
+            command = (struct store_command){.verb = native->question};
+        if (knows[i % NATIVES])
+            compare_refusal(format, &store, &command, error);
     }
     resp_format_free(format);
     if (busy >= 0)

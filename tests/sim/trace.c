@@ -6,17 +6,17 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",      "TRY",    "TIME",    "GROUP",
-                                    "PROBE",     "GROUP_SET", "GROUP_NEW", "SET",    "HEAL",    "GET",
-                                    "ZADD",      "ZSCORE",    "DEQUEUE",   "LETTER", "ENQUEUE", "LOOK",
-                                    "PASS",      "RELEASE",   "EXTEND",    "CHECK",  "MOVE",    "SETTLE",
-                                    "SHARE",     "SHARE_AT",  "ALONG",     "DOWN",   "CUT"};
+static const char *const VERBS[] = {
+#define COMMAND(name, script, vote, words) [COMMAND_##name] = #name,
+#define NATIVE(name, form, vote, words)    [COMMAND_##name##_##form] = #name "_" #form,
+#include "proto/command.def"
+};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
-    "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",   "BYE",
-    "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING", "DENIED",
-    "AUTH",   "BADVERB",  "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
+    "LOCKED", "UNLOCKED", "KEPT",    "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",
+    "BYE",    "BUSY",     "TIMEOUT", "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING",
+    "DENIED", "AUTH",     "BADVERB", "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES",   "NO",     "NUMBER", "INFO",    "GROUP",   "UNREADABLE",
                                     "TOKEN", "LOOKED", "HEARD",  "UNHEARD", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};

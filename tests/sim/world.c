@@ -268,8 +268,17 @@ static void world_clocks(struct sim_world *w)
     }
 }
 
+static const struct sim_world *present;
+
+static bool world_marks(uint32_t tok)
+{
+    return oracle_is_mark(present, tok);
+}
+
 static void world_begin(struct sim_world *w)
 {
+    present = w;
+    store_marks = world_marks;
     const int64_t *param = w->plan->param;
     world_clear(w);
     w->seed = w->plan->seed;
@@ -277,7 +286,7 @@ static void world_begin(struct sim_world *w)
     w->names = (unsigned)param[P_NAMES];
     w->keys = param[P_SLOTS] > 0 ? SIM_KEYS : w->names;
     w->masters = 0;
-    w->full_us = w->jump_us = 0;
+    w->full_us = w->jump_us = w->keep_us = 0;
     w->rubbish = w->far_clocks = false;
     w->true_clocks = w->only_backs = true;
     w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
@@ -302,6 +311,9 @@ static void world_begin(struct sim_world *w)
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;
     }
+    for (unsigned i = 0; i < w->plan->ops; i++)
+        if (w->plan->op[i].field[O_KEPT] * 1000 > w->keep_us)
+            w->keep_us = w->plan->op[i].field[O_KEPT] * 1000;
     oracle_begin(w);
     w->trace.lines = 0;
     w->trace.hash = w->seed;

@@ -184,7 +184,11 @@ static void on_look_up(void *arg, uint64_t session, uint64_t request, const stru
 {
     struct world *w = arg;
 
-    heard(w, "%s %.*s\n", what->verb == VERB_WHO ? "WHO" : "BREAK", what->name.len, what->name.text);
+    heard(w, "%s %.*s\n",
+          what->kept               ? "kept"
+          : what->verb == VERB_WHO ? "WHO"
+                                   : "BREAK",
+          what->name.len, what->name.text);
     w->looking = (struct pending){session, request, what->name};
     if (what->name.len < 4 || memcmp(what->name.text, "wait", 4) != 0)
         look_up_answer(w);

@@ -15,7 +15,8 @@ struct command command_of(enum command_verb verb, const char *name, uint64_t num
     for (unsigned i = 0; i < TOKEN_BYTES; i++)
         command.token.bytes[i] = (uint8_t)i;
     if (verb == COMMAND_DEQUEUE || verb == COMMAND_ENQUEUE || verb == COMMAND_PASS || verb == COMMAND_MOVE ||
-        verb == COMMAND_SHARE || verb == COMMAND_ALONG || verb == COMMAND_SETTLE || verb == COMMAND_DOWN)
+        verb == COMMAND_MOVE_IFEQ || verb == COMMAND_SHARE || verb == COMMAND_ALONG ||
+        verb == COMMAND_SETTLE || verb == COMMAND_DOWN)
         command_to(&command);
     command.group = (struct group){.masters = 5, .max_ttl_ms = 30000, .from_ms = 1732200000000};
     memcpy(command.group.run_id, RUN_ID, RUN_ID_HEX);

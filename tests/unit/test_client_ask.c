@@ -355,7 +355,7 @@ T(cancel_before_it_was_asked_and_too_late)
     core_cancel(w->core, w->now_ms, late);
     expect_line(w, "#c* CANCEL *");
     says(w, "%s +LOCKED late token=" TOKEN_A " fence=1 valid=1 until=9000", mine);
-    says(w, "%s -BADTAG : no LOCK waits there", tag(w));
+    says(w, "%s -BADTAG : nothing waits there", tag(w));
     expect_told(w, "lock late ok");
     expect_nothing(w);
     core_cancel(w->core, w->now_ms, late);

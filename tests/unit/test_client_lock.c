@@ -33,6 +33,70 @@ T(given_back_as_lost)
     }
 }
 
+static struct world *keeps(const char *features)
+{
+    struct world *w = world_new();
+
+    dial(w, true);
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld%s", (long long)w->now_ms, features);
+    expect_told(w, "up *");
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    lock->keep_ms = 3600000;
+    ask(w, lock, ASK_UNLOCK);
+    return w;
+}
+
+T(given_back_and_kept)
+{
+    struct world *w = keeps(" features=lost,keep");
+
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A " keep=3600000");
+    says(w, "%s +KEPT job until=3605000 confirmed=4/5", tag(w));
+    expect_told(w, "unlock job ok");
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+}
+
+/* redlockd did nothing then, so the lock is given back by a second UNLOCK. */
+T(given_back_though_it_is_not_kept)
+{
+    static const char *const refusals[][2] = {
+        {"-LIMIT job limit=max_marks", "unlock job limit : *too many names*"},
+        {"-BADARG job : keep is at most 24h (max_keep)", "unlock job badrequest : *max_keep*"}};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct world *w = keeps(" features=keep");
+        expect_line(w, "#* UNLOCK job token=" TOKEN_A " keep=3600000");
+        says(w, "%s %s", tag(w), refusals[i][0]);
+        expect_nothing(w);
+        expect_line(w, "#* UNLOCK job token=" TOKEN_A);
+        says(w, "%s +UNLOCKED job confirmed=4/5", tag(w));
+        expect_told(w, refusals[i][1]);
+        expect_nothing(w);
+        ck_assert_uint_eq(w->core->locks_count, 0);
+        core_free(w->core);
+    }
+}
+
+T(not_kept_by_an_older_redlockd)
+{
+    struct world *w = keeps(" features=lost");
+
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A);
+    says(w, "%s +UNLOCKED job confirmed=4/5", tag(w));
+    expect_told(w, "unlock job unsupported : *too old*");
+}
+
+T(not_kept_since_it_was_lost)
+{
+    struct world *w = keeps(" features=keep");
+
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A " keep=3600000");
+    says(w, "%s -NOTHELD job : it was lost before this release", tag(w));
+    expect_told(w, "unlock job notheld : *");
+    expect_silence(w);
+}
+
 /* Over TCP the answer of HELLO may have been slow: its way is taken off, and 0.1 %, and 1 ms. */
 T(held_until_less_on_another_clock)
 {

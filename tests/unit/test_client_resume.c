@@ -120,6 +120,58 @@ T(not_resumed)
     }
 }
 
+static struct redlock_lock *is_resuming_where_it_is_repeated(struct world *w)
+{
+    struct redlock_lock *lock = is_resuming(w);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    passes(w, 1000);
+    core_connecting(w->core, w->now_ms);
+    core_connected(w->core, w->now_ms, true);
+    expect_line(w, "#h *");
+    says(w, "#h +HELLO proto=1 server=x now=%lld features=lost,resume-wait", (long long)w->now_ms);
+    expect_told(w, "up *");
+    return lock;
+}
+
+/* Such a redlockd is asked once, for as long as the lock has left, and its -NOTHELD is final. */
+T(redlockd_repeats_it)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming_where_it_is_repeated(w);
+    char line[128];
+
+    snprintf(line, sizeof line, "#* RESUME job token=" TOKEN_A " ttl=9000 wait=%lld",
+             (long long)(deadline(lock) - w->now_ms));
+    expect_line(w, line);
+    says(w, "%s -NOTHELD job", tag(w));
+    expect_told(w, "lost job lost : gone");
+    expect_silence(w);
+    core_free(w->core);
+}
+
+/* The program gives the lock back while redlockd repeats its RESUME: that is cancelled, and the old token given back. */
+T(given_back_while_redlockd_repeats_it)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming_where_it_is_repeated(w);
+    enum redlock_error error;
+
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000 wait=*");
+    char resume[CORE_TAG + 2];
+    snprintf(resume, sizeof resume, "%s", tag(w));
+    ck_assert_uint_ne(core_ask(w->core, w->now_ms, lock, ASK_UNLOCK, 0, &error), 0);
+    expect_line(w, "#c* CANCEL *");
+    says(w, "%s -CANCELLED job", resume);
+    says(w, "%s +OK", tag(w));
+    expect_nothing(w);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_told(w, "unlock job ok");
+    core_free(w->core);
+}
+
 T(notheld_is_believed_after_100_ms)
 {
     struct world *w = world_new();
@@ -152,7 +204,7 @@ T(resume_is_tried_again)
     expect_silence(w);
     passes(w, RESUME_AGAIN_MS - 1);
     expect_silence(w);
-    passes(w, RESUME_AGAIN_MS + 1);
+    passes(w, RESUME_JITTER_MS + 1);
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
     passes(w, 6000);
     expect_told(w, "expiring job ok");

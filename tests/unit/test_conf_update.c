@@ -66,6 +66,8 @@ static const struct example {
     {"max_locks", "7", "restart"},
     {"max_waiters", "7", "restart"},
     {"max_watches", "7", "restart"},
+    {"max_marks", "7", "restart"},
+    {"max_keep", "1h", "once"},
     {"max_locks_per_client", "7", "once"},
     {"max_waits_per_client", "7", "once"},
     {"max_clients_per_peer", "7", "once"},

@@ -34,7 +34,7 @@ T(answers_are_counted_by_verb_and_code)
 {
     const struct counts *counts = conns_counts(w.conns);
     say(fd, "PING\nLOCK now1\nFOO\nSHOW LOCKS\nHELLO 1\n");
-    expect_last(&w, fd, " behind=0 features=lost\n");
+    expect_last(&w, fd, " behind=0 features=lost,keep,resume-wait\n");
     ck_assert_uint_eq(counts->answers[VERB_PING][REPLY_PONG], 1);
     ck_assert_uint_eq(counts->answers[VERB_LOCK][REPLY_LOCKED], 1);
     ck_assert_uint_eq(counts->answers[VERB_SHOW][REPLY_OK], 1);
@@ -118,12 +118,12 @@ T(cancel_overtakes)
         "#1 LOCK wait2\nLOCK wait3\nLOCK now\n#2 CANCEL 1\n#3 CANCEL 1\n#4 CANCEL 3\n#5 CANCEL\nCANCEL\n");
     expect(&w, fd,
            "#1 -CANCELLED wait2\n#2 +OK\n"
-           "#3 -BADTAG : no LOCK waits there, or its grant was already written\n"
-           "#4 -BADTAG : no LOCK waits there, or its grant was already written\n"
+           "#3 -BADTAG : nothing waits there, or its grant was already written\n"
+           "#4 -BADTAG : nothing waits there, or its grant was already written\n"
            "-CANCELLED wait3\n#5 +OK\n"
-           "-BADTAG : no LOCK waits there, or its grant was already written\n" LOCKED("now"));
+           "-BADTAG : nothing waits there, or its grant was already written\n" LOCKED("now"));
     say(fd, "UNLOCK wait4\nCANCEL\n"); /* not a LOCK */
-    expect(&w, fd, "-BADTAG : no LOCK waits there, or its grant was already written\n");
+    expect(&w, fd, "-BADTAG : nothing waits there, or its grant was already written\n");
     ck_assert(answer(&w, "wait4", REPLY_UNLOCKED));
     expect(&w, fd, UNLOCKED("wait4"));
 }

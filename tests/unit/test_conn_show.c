@@ -49,7 +49,7 @@ T(lines_of_the_handler)
     say(fd, "#1 WHO job\nBREAK job slot=3\nWHO wait\nPING\n#2 PING\n#3 CANCEL\n");
     expect(&w, fd,
            "#1 * row=0\n#1 * row=1\n#1 +END 2\n* row=0\n* row=1\n+END 2\n#2 +PONG ready=1\n"
-           "#3 -BADTAG : no LOCK waits there, or its grant was already written\n");
+           "#3 -BADTAG : nothing waits there, or its grant was already written\n");
     ck_assert_str_eq(w.heard, "WHO job\nBREAK job\nWHO wait\nCANCEL \n");
     w.rows = 0;
     look_up_answer(&w);

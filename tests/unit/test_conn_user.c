@@ -197,8 +197,8 @@ T(a_barrier)
     ck_assert_str_eq(w.heard, "");
     expect(&w, fd,
            "#1 " NO_SUCH
-           "#2 " LOCKED("now") "-DENIED wait : user us may not lock it\n#3 +PONG ready=1\n-BADTAG : no "
-                               "LOCK waits there, or its grant was already written\n#4 +BYE\n");
+           "#2 " LOCKED("now") "-DENIED wait : user us may not lock it\n#3 +PONG ready=1\n-BADTAG : nothing "
+                               "waits there, or its grant was already written\n#4 +BYE\n");
     expect_end(&w, fd);
     close(fd);
 }

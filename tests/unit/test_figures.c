@@ -42,10 +42,10 @@ T(the_reference_has_them_in_their_order)
     char *text = read_text("proto/protocol.txt");
     char name[NAME];
     bool counts;
-    const char *at = strstr(text, "\nSTATS     ");
-    ck_assert_ptr_nonnull(at);
-    *strstr(at, "\n\n\n") = '\0'; /* the end of the section */
-    at = strstr(at, "\n\n");
+    char *section = strstr(text, "\nSTATS     ");
+    ck_assert_ptr_nonnull(section);
+    *strstr(section, "\n\n\n") = '\0'; /* its end */
+    const char *at = strstr(section, "\n\n");
     for (unsigned i = 0; i < FIGURES_COUNT; i++) {
         const struct figure *f = &figures_table[i];
         if (!f->shown)

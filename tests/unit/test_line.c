@@ -88,11 +88,15 @@ T(each_verb_is_known)
     ck_assert(r.has_lost && r.lost == LOST_CLOCK);
     ck_assert_int_eq(accepted("UNLOCK job lost=expired").lost, LOST_EXPIRED);
     ck_assert_int_eq(accepted("UNLOCK job lost=gone").lost, LOST_GONE);
+    ck_assert_int_eq(accepted("UNLOCK job keep=1h").keep_ms, 3600000);
+    ck_assert_int_eq(accepted("UNLOCK job").keep_ms, 0);
+    ck_assert(accepted("UNLOCK job KEPT").kept && !accepted("UNLOCK kept").kept);
     r = accepted("EXTEND job ttl=1m token=" TOKEN);
     ck_assert_int_eq(r.verb, VERB_EXTEND);
     ck_assert_int_eq(r.ttl_ms, 60000);
     ck_assert_int_eq(accepted("CHECK job token=" TOKEN).verb, VERB_CHECK);
-    r = accepted("RESUME job note=again token=" TOKEN " max=1h ttl=1m");
+    r = accepted("RESUME job note=again token=" TOKEN " max=1h ttl=1m wait=5s");
+    ck_assert_int_eq(r.wait_ms, 5000);
     ck_assert_int_eq(r.verb, VERB_RESUME);
     ck_assert(r.has_token && r.ttl_ms == 60000 && r.max_ms == 3600000);
     ck_assert_uint_eq(r.note.len, 5);
@@ -100,6 +104,8 @@ T(each_verb_is_known)
     ck_assert(r.verb == VERB_RESUME && r.ttl_ms == -1 && r.max_ms == -1 && r.note.len == 0);
     r = accepted("LOCK job token=" TOKEN);
     ck_assert(r.verb == VERB_LOCK && r.has_token);
+    r = accepted("LOCK job token=" TOKEN " mode=shared wait=2s");
+    ck_assert(r.shared && r.has_token && r.wait_ms == 2000);
     r = accepted("#1 CANCEL 7");
     ck_assert_int_eq(r.verb, VERB_CANCEL);
     ck_assert_uint_eq(r.target.len, 1);

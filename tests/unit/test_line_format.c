@@ -148,7 +148,8 @@ T(numbers_to_their_ends)
 T(tags)
 {
     struct reply reply = a_reply(REPLY_HELD);
-    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    struct tag longest = {.len = TAG_BYTES};
+    memcpy(longest.text, "abcdefghijklmnop", TAG_BYTES);
     char out[SERVER_LINE_BYTES];
 
     ck_assert_str_eq(as_text(out, line_format_reply(out, &seven, &reply)),
@@ -189,7 +190,7 @@ T(cancel_of_nothing)
     struct reply reply = a_reply(REPLY_BADTAG);
 
     reply.name.len = 0;
-    ck_reply(&reply, "-BADTAG : no LOCK waits there, or its grant was already written");
+    ck_reply(&reply, "-BADTAG : nothing waits there, or its grant was already written");
 }
 
 T(no_quorum)
@@ -323,10 +324,11 @@ T(hello)
     char out[SERVER_LINE_BYTES];
 
     ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000, 0)),
-                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0 features=lost");
+                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0 "
+                     "features=lost,keep,resume-wait");
     ck_assert_str_eq(as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1, 2750)),
                      "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1 behind=2750 "
-                     "features=lost");
+                     "features=lost,keep,resume-wait");
 }
 
 T(refusals_by_hand)
@@ -351,7 +353,8 @@ T(refusals_by_hand)
 T(the_longest_reply_fits)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
-    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    struct tag longest = {.len = TAG_BYTES};
+    memcpy(longest.text, "abcdefghijklmnop", TAG_BYTES);
     char out[SERVER_LINE_BYTES];
 
     reply.name.len = NAME_BYTES;

@@ -159,8 +159,8 @@ T(tokens_are_exact_and_never_echoed)
     ck_refused("CHECK job", "-BADARG job : CHECK needs the lock's token; write CHECK job token=<40 hex>");
     ck_refused("RESUME job ttl=1s",
                "-BADARG job : RESUME needs the lock's token; write RESUME job token=<40 hex>");
-    ck_refused("RESUME job token=" TOKEN " wait=1s",
-               "-BADARG job : RESUME has no option \"wait\"; it has ttl= max= note= token=");
+    ck_refused("RESUME job token=" TOKEN " hold=lease",
+               "-BADARG job : RESUME has no option \"hold\"; it has ttl= wait= max= note= token=");
     ck_refused("EXTEND job ttl=1s",
                "-BADARG job : EXTEND needs the lock's token; write EXTEND job token=<40 hex> ttl=30s");
 }
@@ -271,4 +271,25 @@ T(refusals_fit_even_with_the_worst_words)
         strcpy(line + before + sizeof quotes - 1, slot + 2);
         ck_begins(line, "-BAD"); /* line_answer() checks for cuts */
     }
+}
+
+T(keep_and_kept)
+{
+    ck_refused("UNLOCK job keep=0",
+               "-BADARG job : keep=\"0\" is not allowed: write at least 1ms, or leave it out");
+    ck_refused(
+        "UNLOCK job keep=721h",
+        "-BADARG job : keep=\"721h\" is not allowed: write 250ms, 10s, 5m or 1h; at most 30 days (720h)");
+    ck_refused("UNLOCK job keep=1h lost=gone",
+               "-BADARG job : keep= is for a lock that was not lost: leave lost= out");
+    ck_refused("UNLOCK a,b keep=1h",
+               "-BADARG a,b : keep= and kept are for one name, not for several at once");
+    ck_refused("UNLOCK a,b kept", "-BADARG a,b : keep= and kept are for one name, not for several at once");
+    ck_refused("UNLOCK job kept=1", "-BADARG job : kept=\"1\" is not allowed: write kept alone, without =");
+    ck_refused("UNLOCK job kept keep=1h",
+               "-BADARG job : kept stands alone: UNLOCK <name> kept ends what keep= began");
+    ck_refused("LOCK job kept", "-BADARG job : \"kept\" is a word too many: write LOCK job ttl=10s wait=30s "
+                                "(options are key=value)");
+    ck_refused("UNLOCK job ttl=1h",
+               "-BADARG job : UNLOCK has no option \"ttl\"; it has token= lost= keep= kept");
 }

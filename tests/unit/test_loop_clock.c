@@ -73,8 +73,9 @@ T(votes_of_one_master_share_up_to_eight)
 
 T(nothing_else_shares)
 {
-    for (enum command_verb verb = 0; verb <= COMMAND_CUT; verb++) {
-        bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE;
+    for (enum command_verb verb = 0; (unsigned)verb < COMMAND_VERBS; verb++) {
+        bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE ||
+                       verb == COMMAND_RELEASE_DELEX || verb == COMMAND_RELEASE_DELIFEQ;
         fresh();
         ck_assert(!vote_shares(0, COMMAND_SET));
         ck_assert_msg(vote_shares(0, verb) == lasting, "verb %d", (int)verb);

@@ -205,6 +205,45 @@ T(slots)
         ck_assert_int_eq(entries[i].doomed, entries[i].slot == 7);
 }
 
+/* The mark of a name that is kept though nobody holds it. */
+static const char *mark_of(uint8_t daemon)
+{
+    static char text[WHO_VALUE_BYTES + 1];
+    struct token self, token;
+    const uint8_t bytes[TOKEN_RANDOM_BYTES] = {1};
+    memset(&self, daemon, sizeof self);
+    token_make(&token, &self, TOKEN_MARK, 0, bytes);
+    line_token_hex(text, &token);
+    return text;
+}
+
+T(a_name_that_is_kept)
+{
+    begin();
+    for (unsigned i = 0; i < 3; i++)
+        has(i, WHO_EXCLUSIVE, WHO_NO_SLOT, mark_of(0x5f), 3000000 + i);
+    has(3, WHO_EXCLUSIVE, WHO_NO_SLOT, token_of(0x5f, TOKEN_EXCLUSIVE, 1), 9000);
+    list();
+    ck_assert_uint_eq(found, 2);
+    is_holder(0, "5f5f5f5f", WHO_NO_SLOT, 3, 3000000);
+    ck_assert(holders[0].kept && !holders[1].kept);
+    ck_assert_int_eq(holders_unkeep(entries, &count), BREAKING); /* the lock stays */
+    ck_assert_uint_eq(count, 3);
+    for (unsigned i = 0; i < count; i++)
+        ck_assert(entries[i].doomed && strcmp(entries[i].value, mark_of(0x5f)) == 0);
+}
+
+T(a_lock_is_not_kept)
+{
+    begin();
+    for (unsigned i = 0; i < 5; i++)
+        has(i, WHO_EXCLUSIVE, WHO_NO_SLOT, token_of(0x5f, TOKEN_EXCLUSIVE, 1), 9000);
+    has(0, WHO_EXCLUSIVE, WHO_NO_SLOT, token_of(0x5f, TOKEN_MARK, 1), 9000); /* its sum is wrong */
+    list();
+    ck_assert_int_eq(holders_unkeep(entries, &count), BREAKING_FREE);
+    ck_assert_uint_eq(count, 0);
+}
+
 T(daemons_that_wait)
 {
     begin();

@@ -68,6 +68,18 @@ static const struct {
     {COMMAND_EXTEND, 0,
      "*7\r\n$7\r\nEVALSHA\r\n$40\r\nEXTEND\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$1\r\n0\r\n$1\r\n0\r\n"},
+    {COMMAND_TRY_DELEX, 0, "*4\r\n$5\r\nDELEX\r\n$18\r\nlock:,try:00000000\r\n$4\r\nIFEQ\r\n$1\r\nx\r\n"},
+    {COMMAND_TRY_DELIFEQ, 0, "*3\r\n$7\r\nDELIFEQ\r\n$18\r\nlock:,try:00000000\r\n$1\r\nx\r\n"},
+    {COMMAND_TRY_IFEQ, 0,
+     "*6\r\n$3\r\nSET\r\n$18\r\nlock:,try:00000000\r\n$1\r\nx\r\n$4\r\nIFEQ\r\n$1\r\ny\r\n$7\r\nKEEPTTL\r\n"},
+    {COMMAND_TRY_MSETEX, 0,
+     "*5\r\n$6\r\nMSETEX\r\n$1\r\n1\r\n$18\r\nlock:,try:00000000\r\n$1\r\nx\r\n$2\r\nXX\r\n"},
+    {COMMAND_RELEASE_DELEX, 0,
+     "*4\r\n$5\r\nDELEX\r\n$8\r\nlock:job\r\n$4\r\nIFEQ\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+    {COMMAND_RELEASE_DELIFEQ, 0, "*3\r\n$7\r\nDELIFEQ\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+    {COMMAND_MOVE_IFEQ, 0,
+     "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TO_TEXT "\r\n$4\r\nIFEQ\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$7\r\nKEEPTTL\r\n"},
     {COMMAND_CUT, 30000,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\nCUT\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$5\r\n30000\r\n$1\r\n0\r\n"},
     {COMMAND_CHECK, 0,
@@ -277,7 +289,7 @@ T_EACH(lengths_are_true, 6)
         unsigned verb = i % (COMMAND_VERBS + 1u);
         bool asking = verb >= COMMAND_VERBS;
         uint64_t number = UINT64_MAX >> i % 64;
-        if (!asking && verb >= COMMAND_SET_ALL)
+        if (!asking && (verb == COMMAND_SET_MSETEX || (verb >= COMMAND_SET_ALL && !command_is_native(verb))))
             continue; /* a list is no single name: see below */
         struct command command = command_of(asking ? COMMAND_RELEASE : (enum command_verb)verb, name, number);
         command.name.len = (uint8_t)(i / (COMMAND_VERBS + 1u));
@@ -290,7 +302,7 @@ T_EACH(lengths_are_true, 6)
         const char *at = take_length(bytes, '*', &words);
         int key = snprintf(want, sizeof want, "%s%.*s", prefix, (int)command.name.len, name);
         bool group = command.verb == COMMAND_GROUP_SET || command.verb == COMMAND_GROUP_NEW;
-        group |= command.verb == COMMAND_TRY;
+        group |= command.verb >= COMMAND_TRY && command.verb < COMMAND_TIME;
         bool key_seen = group || resp_script_of(command.verb) < 0;
         for (; words > 0; words--) {
             at = take_length(at, '$', &bytes_of_word);
@@ -353,6 +365,9 @@ static const struct {
     const char *bytes;
 } golden_lists[] = {
     {COMMAND_SET_ALL, false, LIST("8", "SET_ALL") VALUE(TOKEN_TEXT) "$3\r\n777\r\n$2\r\nPX\r\n"},
+    {COMMAND_SET_MSETEX, false,
+     "*9\r\n$6\r\nMSETEX\r\n$1\r\n2\r\n$6\r\nlock:a\r\n" VALUE(TOKEN_TEXT) "$8\r\nlock:job\r\n" VALUE(
+         TOKEN_TEXT) "$2\r\nNX\r\n$2\r\nPX\r\n$3\r\n777\r\n"},
     {COMMAND_HEAL_ALL, false, LIST("8", "SET_ALL") VALUE(TOKEN_TEXT) "$3\r\n777\r\n$4\r\nPXAT\r\n"},
     {COMMAND_ZADD_ALL, false,
      "*8\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$3\r\n777\r\n$1\r\n5\r\n"
@@ -395,6 +410,8 @@ T(the_longest_list)
     command.name.len = (unsigned)strlen(longest) & 0x7ff;
     command.name.more = LIST_NAMES - 1;
     ck_assert_uint_ge(command.name.len, LIST_BYTES - 10);
+    ck_assert_uint_le(resp_command(bytes, format, &command), RESP_COMMAND_BYTES);
+    command.verb = COMMAND_SET_MSETEX;
     ck_assert_uint_le(resp_command(bytes, format, &command), RESP_COMMAND_BYTES);
     resp_format_free(format);
 }

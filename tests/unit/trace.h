@@ -20,6 +20,7 @@
  *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|ALONG|DEQUEUE <name>
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
  *     m0-4 LETTER <name> <token>             m0-4 RELEASE <list> <token> LETTER
+ *     m0-4 RELEASE_DELEX|RELEASE_DELIFEQ <name> <token>
  *     m0-4 LOOK <name> <slots>[ JOIN]
  *     m0-4 DATA <name> <token> <fence> <text>  m0-4 ADOPT <name> <token> <fence> <old token>
  *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
@@ -57,7 +58,9 @@ struct marker {
 extern struct marker markers[MASTERS];
 extern bool show_probes;
 extern bool show_letters; /* false: the trace answers LETTER, and EXPECT does not see it */
-extern bool show_tries;   /* TRY is seen as well; else masters have all that it asks for */
+/* The native commands that the master knows: bit 0 DELEX, bit 1 DELIFEQ, bit 2 IFEQ, bit 3 MSETEX. The trace answers the questions. */
+extern unsigned trace_natives[MASTERS];
+extern bool show_tries; /* TRY is seen as well; else masters have all that it asks for */
 
 /* Each trace begins with these settings and without a coordinator, and ends with no action left. */
 void trace_setup(void);
@@ -85,7 +88,7 @@ void backlog(unsigned master);
 void restart(unsigned master, int64_t uptime_s);
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
- * NO:<place>, HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, 0110 (to LOOK: the slots with a key; 1111h: all heard; 0110n8: of 8),
+ * NO:<place>, HEARD, HEARD:<ms>, HEARD:<ms>:marked or HEARD:<ms>:kept, UNHEARD, 0110 (to LOOK: the slots with a key; 1111h: all heard; 0110n8: of 8),
  * a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);

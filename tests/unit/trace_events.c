@@ -10,6 +10,7 @@ int64_t wall_offset_us, trace_rtts_us[MASTERS];
 struct master_info info[MASTERS];
 struct marker markers[MASTERS];
 bool show_probes, show_letters, show_tries;
+unsigned trace_natives[MASTERS];
 
 /* ---- masters ---- */
 
@@ -106,6 +107,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return data_vote(word + 5);
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
+    if (strcmp(word, "NO") == 0 && command->verb == COMMAND_SET_MSETEX)
+        return (struct vote){.kind = VOTE_NO, .number = LIST_NAMES};
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
     if (strncmp(word, "NO:", 3) == 0) /* SET of a list: the place of a name that is not free */
@@ -113,7 +116,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
     if (strncmp(word, "HEARD", 5) == 0) /* HEARD:40, with a number */
         return (struct vote){.kind = VOTE_HEARD,
                              .number = strtoull(word + (word[5] != 0) + 5, NULL, 10),
-                             .marked = strstr(word, ":marked") != NULL};
+                             .marked = strstr(word, ":marked") != NULL,
+                             .kept = strstr(word, ":kept") != NULL};
     if (strncmp(word, "UNHEARD", 7) == 0)
         return (struct vote){.kind = VOTE_UNHEARD, .number = strtoull(word + (word[7] != 0) + 7, NULL, 10)};
     if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
@@ -352,6 +356,7 @@ void trace_setup(void)
     steps_reset();
     memset(markers, 0, sizeof markers);
     show_probes = show_letters = show_tries = false;
+    memset(trace_natives, 0, sizeof trace_natives);
     now = 1000;
     wall_offset_us = 0;
     memset(trace_rtts_us, 0, sizeof trace_rtts_us);

@@ -58,8 +58,15 @@ static void check_send(unsigned master, const struct command *command)
         trace_fail("another name's bucket");
 }
 
+static bool asks_native(const struct command *command)
+{
+    return command->verb > COMMAND_TRY && command->verb < COMMAND_TIME;
+}
+
 static bool is_hidden(const struct command *command)
 {
+    if (asks_native(command))
+        return true;
     if (command->verb == COMMAND_LETTER)
         return !show_letters;
     if (command->verb == COMMAND_TRY)
@@ -73,8 +80,9 @@ static void send_command(masters_t masters, const struct command *sent)
 {
     char word[64], line[LINE];
     struct command one = *sent, *command = &one;
-    one.verb = command_for_one(sent->verb); /* its name tells that it is for a list */
-    if (one.verb == COMMAND_INFO)           /* it is sent to one master at a time */
+    if (!command_is_native(sent->verb))
+        one.verb = command_for_one(sent->verb); /* its name tells that it is for a list */
+    if (one.verb == COMMAND_INFO)               /* it is sent to one master at a time */
         one.number = !is_in_handshake((unsigned)__builtin_ctz(masters));
     command_text(line, command);
     if (!is_hidden(command))
@@ -179,6 +187,10 @@ struct vote marker_vote(unsigned master, const struct command *command)
     bool writes = marks && group_model_writes(command->verb, marker->there, &marker->group, &group,
                                               (int64_t)command->waited_ms, now + marker->clock_ms);
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
+    if (asks_native(command))
+        value.kind = trace_natives[master] >> (command->verb - COMMAND_TRY - 1) & 1 ? VOTE_NO : VOTE_ERROR;
+    if (asks_native(command))
+        return value;
     if (command->verb == COMMAND_TRY)
         return (struct vote){.kind = VOTE_YES};
     if (command->verb == COMMAND_INFO)

@@ -78,6 +78,7 @@ void log_action(const char *format, ...)
 
 static const char *const verbs[] = {
 #define COMMAND(name, script, vote, words) [COMMAND_##name] = #name,
+#define NATIVE(name, form, vote, words)    [COMMAND_##name##_##form] = #name "_" #form,
 #include "proto/command.def"
 };
 
@@ -170,9 +171,13 @@ void command_text(char *out, const struct command *command)
     const char *verb = verbs[command->verb], *token, *ask, *both, *third;
     int len = command->name.len;
     const char *name = command->name.text;
-    switch (command->verb) {
+    switch (command_is_native(command->verb) ? command_for_one(command->verb) : command->verb) {
     case COMMAND_CLIENT_ID:
     case COMMAND_TRY:
+    case COMMAND_TRY_DELEX:
+    case COMMAND_TRY_DELIFEQ:
+    case COMMAND_TRY_IFEQ:
+    case COMMAND_TRY_MSETEX:
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_INFO: snprintf(out, LINE, "%s", verb); break;

@@ -30,7 +30,7 @@ class Client {
     }
     const named = options.client === undefined ? '' : ` client=${line.word('client', options.client, 64)}`;
     this.#timeout = line.milliseconds('timeout', options.timeout ?? TIMEOUT_MS, 1);
-    this.#session = new Session(new Way(options), `HELLO 1 events=renewed${named}`);
+    this.#session = new Session(new Way(options), `HELLO 1 events=renewed${named}`, this.#timeout);
   }
 
   // ---- what programs call ----
@@ -195,6 +195,7 @@ class Client {
 
   #unlock(hold) {
     this.#session.forget(hold);
+    this.#session.cancelResume(hold);
     hold.end('giving');
     return new Promise((resolve, reject) => {
       const request = new Request({

@@ -59,6 +59,17 @@ class Sample {
     return left <= 0 ? this.sent - 1 : this.sent + left - Math.ceil(left / 1000) - 1;
   }
 
+  /** What an answer proves however long it was on its way: this sample's, as if it had been asked when it came. */
+  proved() {
+    return Object.assign(new Sample(this.received, this.now, this.received, false), { same: false });
+  }
+
+  /** Whether by this sample the now= of a later one, which has come already, is still ahead: then one of the clocks has
+   * stood still, and deadlines that were computed with this sample may be too late. */
+  isRefuted(later) {
+    return this.deadline(later.now) > later.received;
+  }
+
   /** Returns which of two samples of one connection counts: the older, as long as the newer does not contradict it. */
   newer(other) {
     const between = other.sent <= other.now && other.now <= other.received;

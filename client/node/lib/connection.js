@@ -6,6 +6,7 @@ const { ProtocolError, LimitError, UnreachableError, refusal } = require('./erro
 
 const LINE_LONGEST = 2048;
 const CONNECT_MS = 5000;
+const HELLO_SLOW_MS = 50; // a first HELLO that took longer may have lain in a backlog, and is repeated
 
 class Connection {
   holds = new Map(); // token -> Hold: session locks that end with this connection
@@ -13,7 +14,11 @@ class Connection {
   usable = true; // requests may be sent on it
   closed = false;
   draining = false;
-  short = 0; // requests on their way that do not wait
+  short = 0; // requests on their way that do not wait, and others
+  long = 0;
+  repeats = false; // redlockd repeats RESUME and downgrades for as long as wait=
+  greetings = 3; // so many more HELLOs may tell the clock of a new connection; 0: it is told
+  refuted = false; // one of them has shown that a clock stood still
   heard = mono();
   pinged = 0; // when a PING was sent that is not answered
   helloSent = 0; // on the boot clock; 0: answered
@@ -72,8 +77,7 @@ class Connection {
       const answer = await this.#asked(`AUTH ${credentials}`);
       if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
     }
-    // Client and daemon may read one clock on a busy machine: the next answer may be quick enough to show it.
-    for (let more = 2; (await this.sayHello(hello)).slow && more > 0; ) more--;
+    await this.sayHello(hello);
   }
 
   #asked(line) {
@@ -96,9 +100,14 @@ class Connection {
         if (answer.code !== '+HELLO' || answer.pairs.proto !== 1) {
           return reject(this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${answer.text}`)));
         }
+        this.repeats = (answer.pairs.features ?? '').split(',').includes('resume-wait');
         const sample = new Sample(sent, answer.pairs.now, bootCeil(), this.#local);
-        this.#owner.greeted(this, sample, answer.pairs.behind ?? 0);
-        resolve(sample);
+        // Also where client and daemon may read one clock: the next answer may be quick enough to show it.
+        const again = this.greetings > 0 && (sample.slow || sample.received - sent > HELLO_SLOW_MS);
+        this.greetings = again ? this.greetings - 1 : 0;
+        this.#owner.greeted(this, sample, answer.pairs.behind ?? 0, again);
+        if (again) this.sayHello(hello).catch(() => {});
+        resolve();
       };
       this.ask(hello, { done, lost: () => reject(this.why) });
     });
@@ -121,6 +130,10 @@ class Connection {
   #flush() {
     if (this.usable) this.#socket.write(this.#out, 'latin1');
     this.#out = '';
+  }
+
+  get hasHalfALine() {
+    return this.#rest.length > 0;
   }
 
   /** Says QUIT and reads on up to +BYE; then the connection closes. */

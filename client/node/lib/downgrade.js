@@ -30,7 +30,9 @@ function ask(session, hold, { giveUp, first, internal, settled }) {
     abandoned: internal, // the program does not wait for it (any more)
     mustWait: () => hold.resuming || session.isLoose(hold) || isUnderWay(hold), // whose answer may be enough
     isDone: () => hold.shared || hold.state !== 'held', // with a reader's token, the line would enter the lock once more
-    lines: () => line.line('LOCK', hold.name, { mode: 'shared', token: hold.token }),
+    waits: true,
+    lines: ({ repeats }) => line.line('LOCK', hold.name,
+      { mode: 'shared', token: hold.token, wait: repeats ? Math.max(1, Math.ceil(session.timeout / 2)) : undefined }),
     again: ({ code }) => code === '-NOTHELD' && !request.abandoned && (hold.resuming || session.isLoose(hold)),
     onLost: () => request.abandoned && hold.downgrades.delete(request),
     overdue: (error) => { // it stays under way, since its answer has a new token

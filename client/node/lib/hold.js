@@ -80,9 +80,9 @@ class Hold {
     this.#overAt = 0;
   }
 
-  /** A new sample of the same daemon's clock. */
-  recount(connection) {
-    if (this.deadline && this.#era === connection.era) this.#earlier(this.deadline - connection.sample.deadline(this.#until));
+  /** By another sample of the same daemon's clock the deadline may be earlier. */
+  recount(era, sample) {
+    if (this.deadline && this.#era === era) this.#earlier(this.deadline - sample.deadline(this.#until));
   }
 
   /** The clock of that daemon stood still, so the deadline that it told is too late. */

@@ -5,7 +5,11 @@ const { ProtocolError, NoAnswerError, BadArgumentError, refusal } = require('./e
 const { LINE_BYTES } = require('./line.js');
 
 const WINDOW = 48; // requests on their way that do not wait: fewer than redlockd spares for one connection
+const WAITS = 256 - WINDOW; // others: fewer than max_waits_per_client
 const TAG_BYTES = 18;
+
+/** Whether no more requests, of those that wait or of the others, may be on their way. */
+const isFull = (connection, waits) => (waits ? connection.long >= WAITS : connection.short >= WINDOW);
 
 /** A request. `lines()` makes its line when it is sent, with the rest of its wait and the token of that moment. */
 class Request {
@@ -13,7 +17,7 @@ class Request {
   tag = undefined;
   times = 0; // how often it was sent
   over = false;
-  waits = false; // LOCK with wait=: takes no place in the window
+  waits = false; // redlockd may let it wait
   refusedOn = null; // the Connection that has refused it, since it is draining
   hold = undefined; // EXTEND, CHECK and a downgrade: of which lock
 
@@ -54,7 +58,7 @@ class Requests {
   }
 
   #leave(request) {
-    if (request.connection && !request.waits) request.connection.short--;
+    if (request.connection) request.connection[request.waits ? 'long' : 'short']--;
     request.connection = null;
   }
 
@@ -66,20 +70,20 @@ class Requests {
         continue;
       }
       if (request.refusedOn === connection || request.mustWait?.()) continue;
-      if (!request.waits && connection.short >= WINDOW) continue;
+      if (isFull(connection, request.waits)) continue;
       this.#queue.delete(request);
       this.send(connection, request);
     }
   }
 
   send(connection, request) {
-    const line = request.lines();
+    const line = request.lines(connection);
     if (line.length + TAG_BYTES >= LINE_BYTES) {
       return request.settle(new BadArgumentError('the names and options together are longer than a line of 1,024 bytes'));
     }
     request.connection = connection;
     request.times++;
-    if (!request.waits) connection.short++;
+    connection[request.waits ? 'long' : 'short']++;
     this.#sent.add(request);
     request.tag = connection.ask(line, {
       done: (answer) => this.#answered(request, connection, answer),
@@ -143,4 +147,4 @@ class Requests {
   }
 }
 
-module.exports = { Request, Requests };
+module.exports = { Request, Requests, isFull };

@@ -2,7 +2,7 @@
 // The part behind a Client: the connection, made anew when it breaks, and the locks that are held through it.
 const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
-const { Request, Requests } = require('./requests.js');
+const { Request, Requests, isFull } = require('./requests.js');
 const line = require('./line.js');
 const { again, isUnderWay } = require('./downgrade.js');
 const { ClosedError, UnreachableError } = require('./errors.js');
@@ -13,10 +13,10 @@ const HELLO_MS = 1000;
 const PATIENCE_MS = { least: 1000, most: 10_000 };
 const BACKOFF_MS = { first: 20, most: 1000 };
 const STABLE_MS = 1000; // a connection that lasted so long was no failure
-const NOT_HELD_MS = 100;
-const NOT_HELD_AGAIN_MS = 25;
-const AGAIN_MS = 50;
-const RESUMES = 48; // on their way at a time
+const STALL_MS = 5000; // silence within an answer may last so long
+const NOT_HELD_MS = 100; // other daemons learn of a token a moment later than its client
+const AGAIN_MS = 20; // before RESUME is asked again, and AGAIN_JITTER_MS more at most
+const AGAIN_JITTER_MS = 30;
 
 class Session {
   #way;
@@ -38,10 +38,11 @@ class Session {
   #referenced = true;
   #closing = undefined;
 
-  /** way: a Way. hello: the line. */
-  constructor(way, hello) {
+  /** way: a Way. hello: the line. timeout: how long a request may go unanswered, in ms. */
+  constructor(way, hello, timeout) {
     this.#way = way;
     this.#hello = hello;
+    this.timeout = timeout;
   }
 
   // ---- requests ----
@@ -135,16 +136,22 @@ class Session {
 
   /** Takes in +HELLO. The behind= of another daemon says nothing about the deadlines that the daemon before has told; a
    * daemon is recognised by its clock. */
-  greeted(connection, sample, behind) {
+  greeted(connection, sample, behind, again) {
     const last = this.#last;
     if (!connection.era) {
       const grown = last ? behind - last.era.behind : -1;
       connection.era = grown >= 0 && last.sample.goesOn(sample, grown) ? last.era : { behind };
+      connection.refuted = connection.era === last?.era && last.sample.isRefuted(sample);
     }
     this.#behind(connection.era, behind);
+    connection.refuted ||= connection.sample?.isRefuted(sample) ?? false;
     connection.sample = connection.sample?.newer(sample) ?? sample;
     this.#last = { sample: connection.sample, era: connection.era };
-    for (const hold of this.#holds) hold.recount(connection);
+    // Deadlines move only where a clock was shown to have stood still; until the clock is told, by what is proved.
+    if (connection.refuted) {
+      for (const hold of this.#holds) hold.recount(connection.era, again ? sample.proved() : connection.sample);
+    }
+    connection.refuted &&= again;
     this.wake(0);
   }
 
@@ -157,10 +164,10 @@ class Session {
   #resumeLoose(link) {
     const now = this.#loose.size ? bootCeil() : 0;
     for (const hold of this.#loose) {
-      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now) || link.short >= RESUMES) continue;
+      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now)) continue;
       if (isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
-      else this.#resume(link, hold);
+      else if (!isFull(link, link.repeats)) this.#resume(link, hold);
     }
   }
 
@@ -170,10 +177,12 @@ class Session {
       name: hold.name,
       expects: '+LOCKED',
       giveUp: Infinity,
+      waits: link.repeats,
       lines: () => {
+        const wait = link.repeats ? Math.max(1, Math.floor(hold.deadline - bootAbout())) : undefined;
         const max = hold.maxEnd === Infinity ? undefined : Math.ceil(hold.maxEnd - mono());
         const ttl = max === undefined ? hold.options.ttl : Math.min(hold.options.ttl ?? hold.span, max);
-        return line.line('RESUME', hold.name, { token: hold.token, ttl, max, note });
+        return line.line('RESUME', hold.name, { token: hold.token, ttl, wait, max, note });
       },
       onLost: () => {
         hold.resuming = null;
@@ -206,18 +215,22 @@ class Session {
     this.retire();
   }
 
+  /** The lock is given back while redlockd repeats its RESUME. */
+  cancelResume({ resuming }) {
+    const connection = resuming?.connection;
+    if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, { done() {}, lost() {} });
+  }
+
   #notResumed(hold, error, connection) {
     if (hold.state !== 'held') return;
-    hold.retryAt = mono() + Math.min(Math.max(error.retryMs ?? 0, AGAIN_MS), BACKOFF_MS.most) + Math.random() * AGAIN_MS;
+    hold.retryAt = mono() + AGAIN_MS + Math.random() * AGAIN_JITTER_MS;
     if (error.code === 'DRAINING') {
       hold.refusedOn = connection;
       this.drain(connection);
     } else if (error.code === 'NOTHELD') {
-      // A RESUME whose answer was lost is set back, and the token works again a moment later.
       hold.notHeldSince ||= mono();
-      hold.retryAt = mono() + NOT_HELD_AGAIN_MS;
-      if (mono() - hold.notHeldSince >= NOT_HELD_MS) return this.lose(hold, 'gone');
-    } else if (!['NOQUORUM', 'LIMIT', 'BUSY', 'TIMEOUT', 'CANCELLED'].includes(error.code)) {
+      if (connection.repeats || mono() - hold.notHeldSince >= NOT_HELD_MS) return this.lose(hold, 'gone');
+    } else if (error.code !== 'NOQUORUM' && error.code !== 'LIMIT') {
       return this.lose(hold, 'refused');
     }
     this.wake(hold.retryAt - mono());
@@ -368,7 +381,13 @@ class Session {
       link.break(new UnreachableError('redlockd is silent: it does not answer PING'));
       return Infinity;
     }
+    const stall = Math.min(STALL_MS, patience);
+    if (link.hasHalfALine && at - link.heard >= stall) {
+      link.break(new UnreachableError('redlockd fell silent within an answer'));
+      return Infinity;
+    }
     if (!link.pinged && expects && silent >= patience) link.sayPing();
+    if (link.hasHalfALine) return Math.min(LOOK_MS, stall);
     if (link.sample.same || !this.#holds.size || link.helloSent) return expects ? patience : Infinity;
     if (at - link.helloLast < HELLO_MS) return link.helloLast + HELLO_MS - at;
     this.#helloAgain(link);

@@ -11,6 +11,7 @@ redlockd renews the lock while the program is connected, and this package resume
 is set when the lock is lost. `redlockd.aio` is the same for asyncio. All durations are seconds (float, or a timedelta).
 """
 from . import aio
+from ._names import name_of, parts_of
 from ._threads import Client, Lock
 from .errors import (AuthError, BadArgumentError, BusyError, ClosedError, DeniedError, DrainingError, LimitError,
                      LockCancelledError, LockTimeoutError, LostError, ModeError, NoAnswerError, NoQuorumError,
@@ -21,4 +22,5 @@ Client.__module__ = Lock.__module__ = __name__  # where programs find them, for 
 __all__ = [
     "AuthError", "BadArgumentError", "BusyError", "Client", "ClosedError", "DeniedError", "DrainingError", "LimitError",
     "Lock", "LockCancelledError", "LockTimeoutError", "LostError", "ModeError", "NoAnswerError", "NoQuorumError",
-    "NotHeldError", "ProtocolError", "RedlockdError", "UnreachableError", "UnsupportedError", "UsageError", "aio"]
+    "NotHeldError", "ProtocolError", "RedlockdError", "UnreachableError", "UnsupportedError", "UsageError", "aio",
+    "name_of", "parts_of"]

@@ -8,7 +8,7 @@ from ._clock import now_ms
 from ._connection import Connection
 from ._hold import ASKED, DETACHED, GIVING, HELD, LOST, OVER, RESUMING, Ask, Hold
 from ._lines import DURATION_MAX_MS, Answer
-from ._parts import TICK_MS, WINDOW, Parts
+from ._parts import TICK_MS, WAITS, WINDOW, Parts
 from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, ProtocolError,
                      RedlockdError)
 
@@ -49,8 +49,10 @@ class Asking(Parts):
         hold.releasing = True
         hold.deadline_ms = 0
         self._holds.pop(hold, None)
-        if hold.state != RESUMING:  # else once the RESUME is answered, since the token may be new then
+        if hold.state != RESUMING:
             self._move_to_giving(hold)
+        else:  # once the RESUME is answered, since the token may be new then
+            self._cancel_resume(hold)
         return Ask("UNLOCK", hold)
 
     def _give_back(self, name: str, token: str) -> None:
@@ -120,13 +122,17 @@ class Asking(Parts):
             connection = hold.connection
         if not connection or not connection.up or connection.ended or connection.parked or connection.retiring:
             return None
-        if connection is ask.not_on or (connection.short >= WINDOW and not self._is_long(ask)):
+        if connection is ask.not_on or self._is_full(connection, ask):
             return None
         return connection
 
     @staticmethod
-    def _is_long(ask: Ask) -> bool:
-        return ask.verb == "LOCK" and ask.wait_until_ms > 0
+    def _is_long(connection: Connection, ask: Ask) -> bool:
+        """Whether redlockd may let the request wait."""
+        return ask.wait_until_ms > 0 or (connection.repeats and (ask.internal or ask.verb == "DOWNGRADE"))
+
+    def _is_full(self, connection: Connection, ask: Ask) -> bool:
+        return connection.long >= WAITS if self._is_long(connection, ask) else connection.short >= WINDOW
 
     def _pump(self) -> None:
         """Sends what waits in the queue and can be sent."""
@@ -139,7 +145,8 @@ class Asking(Parts):
                 self._send(connection, ask)
             else:
                 kept.append(ask)
-                if self._connection and self._connection.up and self._connection.short >= WINDOW:
+                connection = self._connection
+                if connection and connection.up and connection.short >= WINDOW and connection.long >= WAITS:
                     break
         self._queue.extendleft(reversed(kept))
         if self._queue:
@@ -163,14 +170,15 @@ class Asking(Parts):
         self._tags += 1
         ask.tag = str(self._tags)
         ask.connection = connection
-        ask.short = not self._is_long(ask)
+        ask.short = not self._is_long(connection, ask)
         connection.short += ask.short
+        connection.long += not ask.short
         connection.sent[ask.tag] = ask
-        connection.send(f"#{ask.tag} {self._line(ask)}")
+        connection.send(f"#{ask.tag} {self._line(connection, ask)}")
         if not self._timer:
             self._want(now_ms() + TICK_MS)
 
-    def _line(self, ask: Ask) -> str:
+    def _line(self, connection: Connection, ask: Ask) -> str:
         hold, verb = ask.hold, ask.verb
         if verb == "LOCK":
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
@@ -178,21 +186,28 @@ class Asking(Parts):
             words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.mode}{hold.note}"
             return f"LOCK {hold.name}{words}"
         if verb == "DOWNGRADE":
-            return f"LOCK {hold.name} mode=shared token={hold.token}"
+            wait = _word("wait", self.timeout_ms // 2) if connection.repeats else ""
+            return f"LOCK {hold.name} mode=shared token={hold.token}{wait}"
         if verb == "RESUME":
             ttl_ms, max_ms = hold.ttl_ms, hold.max_ms
             if ask.internal and hold.max_until_ms:  # the rest of max=, and no TTL is longer than that
                 max_ms = max(1, hold.max_until_ms - now_ms())
                 ttl_ms = min(ttl_ms or hold.span_ms, max_ms)
-            return f"RESUME {hold.name} token={hold.token}{_word('ttl', ttl_ms)}{_word('max', max_ms)}{hold.note}"
+            wait = _word("wait", hold.deadline_ms - now_ms()) if ask.internal and connection.repeats else ""
+            words = f"{_word('ttl', ttl_ms)}{wait}{_word('max', max_ms)}{hold.note}"
+            return f"RESUME {hold.name} token={hold.token}{words}"
         return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}"
 
     def _arrived(self, ask: Ask) -> None:
         connection, ask.connection = ask.connection, None
         if connection:
             connection.short -= ask.short
+            connection.long -= not ask.short
             if self._queue:
                 self._pump()
+            if connection.crowded:
+                connection.crowded = False
+                asyncio.get_running_loop().call_soon(self._resume_all)
 
     def answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
         if answer.code[0] == "!":

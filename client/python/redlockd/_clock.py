@@ -61,19 +61,30 @@ class Sample:
             return self.sent_ms - 1
         return self.sent_ms + left_ms - (left_ms + 999) // 1000 - 1
 
-    def take(self, sent_ms: int, now_ms: int, received_ms: int, local: bool) -> bool:
-        """Replaces the sample by a newer sample, if that tells more; returns whether it did. Two samples of one clock
+    @classmethod
+    def proved(cls, now_ms: int, received_ms: int) -> Sample:
+        """What an answer proves however long it was on its way."""
+        sample = cls()
+        sample.known, sample.sent_ms, sample.now_ms = True, received_ms, now_ms
+        return sample
+
+    def is_refuted(self, now_ms: int, received_ms: int) -> bool:
+        """Whether by this sample redlockd's `now_ms`, which was received already, is still to come: then one of the
+        clocks has stood still, and deadlines that were computed with this sample may be too late."""
+        return self.known and self.deadline_ms(now_ms) > received_ms
+
+    def take(self, sent_ms: int, now_ms: int, received_ms: int, local: bool) -> None:
+        """Replaces the sample by a newer sample, if that tells more. Two samples of one clock
         are both right, and the sample that gives the later deadline is better. But if by the older sample redlockd's
         `now_ms` is still to come, one of the clocks has stood still (a paused virtual machine): then only the newer
         sample counts."""
         between = sent_ms <= now_ms <= received_ms
         same = local and between and received_ms - sent_ms <= SAME_WITHIN_MS
         if self.known and self.same and not same and between:  # a slow answer does not prove another clock
-            return False
+            return
         if self.known and not self.same and not same and sent_ms <= self.deadline_ms(now_ms) <= received_ms:
-            return False
+            return
         self.known, self.same, self.sent_ms, self.now_ms = True, same, sent_ms, now_ms
-        return True
 
     def goes_on(self, sent_ms: int, now_ms: int, received_ms: int, grown_ms: int) -> bool:
         """Whether the first HELLO on a new connection shows the clock of this sample, which by its redlockd's word has

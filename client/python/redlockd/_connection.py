@@ -40,12 +40,16 @@ class Connection(asyncio.Protocol):
         self.greeting: dict[str, asyncio.Future[Answer]] = {}
         self.closed: asyncio.Future[None] = self.loop.create_future()
         self.sent: dict[str, Ask] = {}
-        self.short = 0  # asks in `sent` that redlockd answers at once
+        self.short = self.long = 0  # asks in `sent` that redlockd answers at once, and others
+        self.crowded = False  # locks wait to be resumed until some of these are answered
+        self.repeats = False  # redlockd repeats RESUME and downgrades for as long as wait=
         self.daemon = Daemon(0)
         self.sample = Sample()
         self.hello_sent_ms = 0  # 0: answered
         self.hello_last_ms = self.up_ms = self.heard_ms = now_ms()
         self.hello_soon = False
+        self.greetings = 1  # how many HELLOs on a new connection are to tell its clock; 0: that is told
+        self.refuted = False  # one of them has shown that a clock stood still
         self.pinged_ms = 0  # 0: no PING is open
         self.transport: asyncio.Transport | None = None
         self._out: list[str] = []
@@ -103,6 +107,9 @@ class Connection(asyncio.Protocol):
         except RedlockdError as error:
             self.session.broken(self, error)
 
+    def has_half_a_line(self) -> bool:
+        return bool(self._rest)
+
     def eof_received(self) -> None:
         return None  # closes the transport
 
@@ -125,6 +132,14 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         if self.transport:
             self.transport.close()
+
+    def cut(self) -> None:
+        """Closes the socket at once: the event loop will not do so, or not for long."""
+        self.ended = True
+        if self.transport and not self.loop.is_closed():
+            self.transport.abort()
+        else:
+            self.sock.close()
 
     async def quit(self) -> None:
         """Says QUIT and reads to the end, for QUIT_S at most, so that redlockd gives back what the connection holds."""

@@ -9,12 +9,12 @@ from ._clock import now_ms
 from ._connection import Connection
 from ._hold import DETACHED, GIVING, HELD, LOST, RESUMING, Ask, Hold
 from ._lines import DURATION_MAX_MS, Answer
-from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, WINDOW, Parts
+from ._parts import STABLE_MS, TICK_MS, Parts
 
-RESUME_AGAIN_MS = 50
+RESUME_AGAIN_MS = 20  # the least pause before RESUME is asked again, plus RESUME_JITTER_MS at most
+RESUME_JITTER_MS = 30
 DOWNGRADE_AGAIN_MS = 500
-NOTHELD_MS = 100  # for so long RESUME is asked again after -NOTHELD: a RESUME whose answer was lost is set back
-NOTHELD_AGAIN_MS = 25
+NOTHELD_MS = 100  # for so long RESUME is asked again after -NOTHELD: other daemons learn of a token a moment later
 
 
 class Keeping(Parts):
@@ -124,11 +124,11 @@ class Keeping(Parts):
             return
         if hold.retry_at_ms > at_ms or hold.deadline_ms <= at_ms or self._is_downgraded_now(hold):
             return
-        if connection.short >= WINDOW:
-            asyncio.get_running_loop().call_later(0.001, self._resume, hold)
-            return
         ask = Ask("RESUME", hold)
         ask.internal = True
+        if self._is_full(connection, ask):
+            connection.crowded = True
+            return
         hold.state = RESUMING
         self._send(connection, ask)
 
@@ -151,24 +151,29 @@ class Keeping(Parts):
             return
         old = hold.connection
         hold.state = HELD if old and not old.ended and not old.parked and old is not connection else DETACHED
-        retry = answer.values.get("retry", "")
-        again_ms = min(max(int(retry) if retry.isdecimal() else 0, RESUME_AGAIN_MS), BACKOFF_MOST_MS)
-        if answer.code == "-DRAINING":
+        code = answer.code
+        if code == "-DRAINING":
             connection.draining = True
             hold.not_on = connection
             self._failures += 1
             self._need_connection()
             return
-        if answer.code in ("-NOQUORUM", "-LIMIT", "-BUSY", "-TIMEOUT", "-CANCELLED"):
-            again_ms += random.randrange(RESUME_AGAIN_MS)
-        elif answer.code == "-NOTHELD" and at_ms - (hold.notheld_ms or at_ms) < NOTHELD_MS:
+        if code == "-NOTHELD":
             hold.notheld_ms = hold.notheld_ms or at_ms
-            again_ms = NOTHELD_AGAIN_MS
-        else:
-            self._lost(hold, "gone" if answer.code == "-NOTHELD" else "refused")
+        gone = code == "-NOTHELD" and (connection.repeats or at_ms - hold.notheld_ms >= NOTHELD_MS)
+        if gone or code not in ("-NOTHELD", "-NOQUORUM", "-LIMIT"):
+            self._lost(hold, "gone" if gone else "refused")
             return
+        again_ms = RESUME_AGAIN_MS + random.randrange(RESUME_JITTER_MS)
         hold.retry_at_ms = at_ms + again_ms
         asyncio.get_running_loop().call_later(again_ms / 1000 + 0.001, self._resume, hold)
+
+    def _cancel_resume(self, hold: Hold) -> None:
+        """The lock is given back while redlockd repeats its RESUME."""
+        for connection in self._connections:
+            for ask in connection.sent.values():
+                if ask.hold is hold and ask.internal and connection.repeats:
+                    connection.send(f"#c{ask.tag} CANCEL {ask.tag}")
 
     # ---- a writer becomes a reader ----
 

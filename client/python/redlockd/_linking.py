@@ -5,7 +5,7 @@ import asyncio
 import random
 from collections import deque
 
-from ._clock import now_ms
+from ._clock import Sample, now_ms
 from ._connection import CONNECT_S, Connection, Daemon
 from ._hold import DETACHED, HELD, Hold
 from ._lines import Answer
@@ -14,6 +14,9 @@ from .errors import (AuthError, BadArgumentError, ProtocolError, RedlockdError, 
 
 HELLO_HELD_MS = 1000  # after so long HELLO is said again while a lock is held, where redlockd reads another clock
 HELLO_SOON_MS = 100  # the same after a lock was granted, or the daemon's clock stood still
+HELLO_SLOW_MS = 50  # a first HELLO that took longer to be answered is repeated ...
+HELLO_REPEATS = 3  # ... so often at most
+STALL_MS = 5000  # silence within an answer may last so long
 PATIENCE_MS = 10000  # silence may last so long before PING, and again before the connection is given up
 PATIENCE_LEAST_MS = 1000  # the same with the shortest TTLs: the machine may be just busy
 BACKOFF_FIRST_MS = 20
@@ -94,25 +97,42 @@ class Linking(Parts):
         if answer.code == "+HELLO" and sent_ms:
             if answer.number("proto") != 1:
                 raise ProtocolError("this redlockd speaks another protocol than 1")
+            connection.repeats = "resume-wait" in answer.values.get("features", "").split(",")
             said_ms, behind_ms = answer.number("now"), answer.number_or_none("behind") or 0
             if not connection.up:
                 self._meet(connection, sent_ms, said_ms, received_ms, behind_ms)
             self._is_behind(connection, behind_ms)
-            if connection.sample.take(sent_ms, said_ms, received_ms, connection.local):
-                for hold in self._holds:
-                    if hold.daemon is connection.daemon:
-                        self._earlier(hold, hold.deadline_ms - connection.sample.deadline_ms(hold.until_ms))
+            self._measure(connection, sent_ms, said_ms, received_ms)
         elif not answer.code.startswith("-"):
             raise ProtocolError("what answers HELLO is no redlockd of protocol 1")
         if (greeting := connection.greeting.pop("h", None)) and not greeting.done():
             greeting.set_result(answer)
+
+    def _measure(self, connection: Connection, sent_ms: int, said_ms: int, received_ms: int) -> None:
+        """Takes the reading of redlockd's clock. A HELLO that was slow to be answered on a new connection is repeated,
+        since it may have lain in a backlog. Deadlines move only where a reading proves that a clock stood still, and
+        until the connection's clock is told only by what is proved."""
+        sample = connection.sample
+        connection.refuted |= sample.is_refuted(said_ms, received_ms) or bool(
+            connection.greetings and self._before.is_refuted(said_ms, received_ms))
+        sample.take(sent_ms, said_ms, received_ms, connection.local)
+        slow = received_ms - sent_ms > HELLO_SLOW_MS and 0 < connection.greetings <= HELLO_REPEATS
+        connection.greetings = connection.greetings + 1 if slow else 0
+        if slow:
+            self._say_hello(connection)
+        if connection.refuted:
+            connection.refuted = slow
+            told = Sample.proved(said_ms, received_ms) if slow else sample
+            for hold in self._holds:
+                if hold.daemon is connection.daemon:
+                    self._earlier(hold, hold.deadline_ms - told.deadline_ms(hold.until_ms))
 
     def _meet(self, connection: Connection, sent_ms: int, said_ms: int, received_ms: int, behind_ms: int) -> None:
         """The behind= of another daemon says nothing about the deadlines that the daemon before has told, and is
         already taken off everything that the other daemon tells."""
         grown_ms = behind_ms - self._daemon.behind_ms
         if grown_ms < 0 or not self._before.goes_on(sent_ms, said_ms, received_ms, grown_ms):
-            self._daemon = Daemon(behind_ms)
+            self._daemon, self._before = Daemon(behind_ms), Sample()
         connection.daemon = self._daemon
 
     def _is_up(self, connection: Connection) -> None:
@@ -152,7 +172,8 @@ class Linking(Parts):
             self._connection = None
             self._why = error
             self._failures = 1 if now_ms() - connection.up_ms >= STABLE_MS else self._failures + 1
-        sent, connection.sent, connection.short = connection.sent, {}, 0
+        sent, connection.sent = connection.sent, {}
+        connection.short = connection.long = 0
         again = []
         for ask in sent.values():
             ask.connection = None
@@ -221,6 +242,9 @@ class Linking(Parts):
             patience_ms = self._patience_ms()
             if connection.pinged_ms and at_ms - connection.pinged_ms >= patience_ms:
                 self.broken(connection, UnreachableError("redlockd is silent: it does not answer PING"))
+                return next_ms
+            if connection.has_half_a_line() and at_ms - connection.heard_ms >= min(STALL_MS, patience_ms):
+                self.broken(connection, UnreachableError("redlockd fell silent within an answer"))
                 return next_ms
             if not connection.pinged_ms and at_ms - connection.heard_ms >= patience_ms:
                 connection.pinged_ms = at_ms

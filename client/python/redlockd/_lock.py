@@ -48,17 +48,25 @@ class BaseLock:
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
 
-    def _wait_of(self, blocking: bool | None, blocking_timeout: Seconds | None) -> int:
-        """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told."""
+    def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
+        """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
+        timeout by threading.Lock, where -1 is without end, and blocking_timeout by others."""
+        if timeout == -1:
+            return DURATION_MAX_MS
+        blocking_timeout = timeout if blocking_timeout is None else blocking_timeout
         if blocking is None:
             blocking = self._blocking or blocking_timeout is not None
         return self._wait_ms(blocking, self._blocking_timeout if blocking_timeout is None else blocking_timeout)
 
     @staticmethod
     def _wait_ms(blocking: bool, blocking_timeout: Seconds | None) -> int:
-        if not blocking or blocking_timeout == 0:
+        if not blocking or not (blocking_timeout is None or blocking_timeout):  # 0, or timedelta(0)
             return 0
         return DURATION_MAX_MS if blocking_timeout is None else duration_ms(blocking_timeout, "blocking_timeout")
+
+    def _start_anew(self, session: Session) -> None:
+        """In a forked child: another thread of the parent may have had the guard when it forked."""
+        self._session, self._guard = session, threading.Lock()
 
     def _begin(self, token: str = "") -> Hold | None:
         """Returns a new hold to be asked for; None: the lock was entered once more."""

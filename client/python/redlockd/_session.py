@@ -15,6 +15,7 @@ import weakref
 from ._address import Where
 from ._asking import Asking
 from ._clock import now_ms
+from ._connection import QUIT_S
 from ._hold import DETACHED, HELD, LOST, OVER, RESUMING, Ask, Hold
 from ._keeping import Keeping
 from ._linking import Linking
@@ -24,6 +25,7 @@ from .errors import ClosedError, LostError, NotHeldError, UsageError
 class Session(Asking, Keeping, Linking):
     def __init__(self, where: Where, client: str | None, timeout_ms: int) -> None:
         super().__init__(where, client, timeout_ms)
+        self._guard: asyncio.Task[None] | None = None
         _sessions.add(self)
 
     # ---- what a program asks ----
@@ -43,6 +45,7 @@ class Session(Asking, Keeping, Linking):
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
+            self._guard = _guard_of(self, loop)
         elif self._loop is not loop:
             raise UsageError("this client belongs to another event loop: make one for each loop")
 
@@ -102,21 +105,37 @@ class Session(Asking, Keeping, Linking):
         """Gives back all session locks. Leases stay."""
         if self.closed or self.forked:
             return
+        if self._loop and self._loop.is_closed():
+            self.loop_ended()
+            return
+        self._end()
+        if self._connections:
+            await asyncio.wait([asyncio.ensure_future(connection.quit()) for connection in self._connections])
+
+    def _end(self) -> None:
         self.closed = True
-        if self._dialing:
+        ended = self._loop is not None and self._loop.is_closed()
+        if self._dialing and not ended:
             self._dialing.cancel()
         if self._timer:
             self._timer.cancel()
-        for connection in list(self._connections):
-            for ask in connection.sent.values():
-                self._settle(ask, ClosedError("the client was closed"))
-        for ask in self._queue:
-            self._settle(ask, ClosedError("the client was closed"))
+        if self._guard and not ended:
+            self._guard.cancel()
+        asks = [ask for connection in self._connections for ask in connection.sent.values()] + [*self._queue]
         self._queue.clear()
+        for ask in asks if not ended else []:  # else nobody waits any more
+            self._settle(ask, ClosedError("the client was closed"))
         for hold in list(self._holds):
             self._lost(hold, "closed")
-        if self._connections:
-            await asyncio.wait([asyncio.ensure_future(connection.quit()) for connection in self._connections])
+
+    def loop_ended(self) -> None:
+        """The event loop has ended, or is about to: nothing would read what redlockd says. The end of the connections
+        gives the locks back."""
+        if self.closed or self.forked:
+            return
+        self._end()
+        for connection in list(self._connections):
+            connection.cut()
 
     # ---- fork ----
 
@@ -129,6 +148,33 @@ class Session(Asking, Keeping, Linking):
             connection.drop_in_child()
         for hold in self._holds:
             hold.deadline_ms = 0
+
+
+_guards: set[asyncio.Task[None]] = set()
+
+
+async def _guard(session: weakref.ref[Session]) -> None:
+    """asyncio.run() cancels this task when the event loop is to end; then the other tasks may still give back what they
+    hold."""
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        others = asyncio.all_tasks() - _guards
+        if others and (known := session()) and not known.closed:
+            await asyncio.wait(others, timeout=QUIT_S)
+        if known := session():
+            known.loop_ended()
+
+
+def _guard_of(session: Session, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    def dropped(_session: object) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(guard.cancel)
+
+    guard = loop.create_task(_guard(weakref.ref(session, dropped)))
+    _guards.add(guard)  # a loop itself only knows its tasks weakly
+    guard.add_done_callback(_guards.discard)
+    return guard
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -3,20 +3,33 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import ssl
 import threading
 import weakref
-from typing import Any, Coroutine, TypeVar
+from typing import Any, Callable, Coroutine, TypeVar
 
 from ._address import Where
 from ._hold import ASKED, HELD, OVER
 from ._lines import Name, checked_token, checked_word, duration_ms, known_name
 from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._names import checked_template, name_from_call, wraps
 from ._session import Session
 from .errors import BusyError, ClosedError, LockCancelledError, LockTimeoutError, LostError, RedlockdError
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 CLOSE_S = 5.0
+_starting = threading.Lock()
+
+
+def _start_anew_in_child() -> None:
+    global _starting
+    _starting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew_in_child)
 
 
 class _LoopThread:
@@ -96,25 +109,28 @@ class Lock(BaseLock):
         self.lost: threading.Event = threading.Event()
         self.expiring: threading.Event = threading.Event()
         self._thread = thread
+        self._client: Client | None = None  # the client lives as long as its locks
         self._waiting: concurrent.futures.Future[None] | None = None
         super().__init__(thread.session, name, me=threading.get_ident, **options)
 
-    def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
+    def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
+                blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        What is left out is as Client.lock() was told. Any other failure raises its
-        RedlockdError, such as NoQuorumError or UnreachableError.
+        timeout: how long to wait, as in threading.Lock (-1: without end); blocking_timeout is another name for it. What
+        is left out is as Client.lock() was told. Any other failure raises its RedlockdError, such as NoQuorumError or
+        UnreachableError.
         """
         try:
-            self._take(blocking, blocking_timeout)
+            self._ask_for(self._wait_of(blocking, timeout, blocking_timeout))
         except (BusyError, LockTimeoutError):
             return False
         return True
 
-    def _take(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> None:
-        self._ask_for(self._wait_of(blocking, blocking_timeout))
-
     def _ask_for(self, wait_ms: int, token: str = "") -> None:
+        if self._session.forked and self._hold.state == OVER and self._client:
+            self._thread = self._client._living()
+            self._start_anew(self._thread.session)
         hold = self._begin(token)
         if hold is None:
             return
@@ -175,7 +191,7 @@ class Lock(BaseLock):
 
     def __enter__(self) -> Lock:
         if not self._enters_given():
-            self._take()
+            self._ask_for(self._wait_of(None, None, None))
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -195,7 +211,7 @@ class Client:
     """A connection to redlockd for one process, made with the first request and made anew when it breaks.
 
     All threads of the process share one Client. It begins a thread of its own, which hears of lost locks at once.
-    After fork the child makes a Client of its own; a Client of its parent raises UsageError there.
+    After fork a Client of the parent is there without a connection and without locks, and makes its own.
 
     address: "unix:/path", "host:port", "[::1]:port" or "tls://host:port". Default: REDLOCK_ADDRESS, else the Unix
     socket /run/redlockd/redlockd.sock, and if connecting there fails (and there is no secret), 127.0.0.1:7335.
@@ -207,10 +223,21 @@ class Client:
     def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
                  user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
         word = checked_word(client, "client", 64) if client is not None else None
-        session = Session(Where(address, user, secret, ssl_context), word, duration_ms(timeout, "timeout"))
-        self._thread = _LoopThread(session)
+        where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
+        self._new_session = lambda: Session(where, word, timeout_ms)
+        self._start()
+
+    def _start(self) -> None:
+        self._thread = _LoopThread(self._new_session())
         # The thread ends when nobody knows the client any more, and at the end of the program.
         self._end = weakref.finalize(self, self._thread.stop)
+
+    def _living(self) -> _LoopThread:
+        if self._thread.session.forked:
+            with _starting:
+                if self._thread.session.forked:
+                    self._start()
+        return self._thread
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.Client {self._thread.session.describe()}>"
@@ -229,10 +256,29 @@ class Client:
         all or none, as one lock. A redlockd that cannot do these says UnsupportedError. reentrant: the same thread may
         enter again.
         """
-        lock = Lock(self._thread, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
+        lock = Lock(self._living(), name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
                     hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
-        lock._client = self  # type: ignore[attr-defined]  # the client lives as long as its locks
+        lock._client = self
         return lock
+
+    def locked(self, name: str, **options: Any) -> Callable[[F], F]:
+        """A decorator: the function runs under the lock, which each call takes and gives back.
+
+            @client.locked("report:{0}", blocking_timeout=10)
+            def report(customer): ...
+
+        {0} stands for the first argument of the call, {customer} for the argument of that name, as str.format() has
+        it; whatever is in them is encoded as by name_of(). options: those of lock().
+        """
+        checked_template(name)
+
+        def decorate(function: F) -> F:
+            @wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                with self.lock(name_from_call(name, function, args, kwargs), **options):
+                    return function(*args, **kwargs)
+            return call
+        return decorate
 
     def attach(self, name: Name, token: str) -> Lock:
         """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.

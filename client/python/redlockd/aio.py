@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 from ._address import Where
 from ._hold import ASKED, OVER
 from ._lines import Name, checked_token, checked_word, duration_ms, known_name
 from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._names import checked_template, name_from_call, wraps
 from ._session import Session
 from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Lock(BaseLock):
@@ -30,26 +33,28 @@ class Lock(BaseLock):
     """
 
     def __init__(self, session: Session, name: Name, **options: Any) -> None:
+        self._client: Client | None = None
         self.lost: asyncio.Event = asyncio.Event()
         self.expiring: asyncio.Event = asyncio.Event()
         super().__init__(session, name, me=_this_task, **options)
 
-    async def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
+    async def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
+                      blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        What is left out is as Client.lock() was told. Any other failure raises its
-        RedlockdError, such as NoQuorumError or UnreachableError.
+        timeout: how long to wait, as in threading.Lock (-1: without end); blocking_timeout is another name for it. What
+        is left out is as Client.lock() was told. Any other failure raises its RedlockdError, such as NoQuorumError or
+        UnreachableError.
         """
         try:
-            await self._take(blocking, blocking_timeout)
+            await self._ask_for(self._wait_of(blocking, timeout, blocking_timeout))
         except (BusyError, LockTimeoutError):
             return False
         return True
 
-    async def _take(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> None:
-        await self._ask_for(self._wait_of(blocking, blocking_timeout))
-
     async def _ask_for(self, wait_ms: int, token: str = "") -> None:
+        if self._session.forked and self._hold.state == OVER and self._client:
+            self._start_anew(self._client._living())
         hold = self._begin(token)
         if hold is None:
             return
@@ -101,7 +106,7 @@ class Lock(BaseLock):
 
     async def __aenter__(self) -> Lock:
         if not self._enters_given():
-            await self._take()
+            await self._ask_for(self._wait_of(None, None, None))
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -130,7 +135,14 @@ class Client:
     def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
                  user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
         word = checked_word(client, "client", 64) if client is not None else None
-        self._session = Session(Where(address, user, secret, ssl_context), word, duration_ms(timeout, "timeout"))
+        where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
+        self._new_session = lambda: Session(where, word, timeout_ms)
+        self._session = self._new_session()
+
+    def _living(self) -> Session:
+        if self._session.forked:  # the child begins without a connection and without locks
+            self._session = self._new_session()
+        return self._session
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.Client {self._session.describe()}>"
@@ -149,8 +161,23 @@ class Client:
         all or none, as one lock. A redlockd that cannot do these says UnsupportedError. reentrant: the same task may
         enter again.
         """
-        return Lock(self._session, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
+        lock = Lock(self._living(), name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
                     hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
+        lock._client = self
+        return lock
+
+    def locked(self, name: str, **options: Any) -> Callable[[F], F]:
+        """A decorator: the coroutine function runs under the lock, which each call takes and gives back. {0} and {word}
+        in the name stand for arguments of the call, encoded as by name_of(). options: those of lock()."""
+        checked_template(name)
+
+        def decorate(function: F) -> F:
+            @wraps(function)
+            async def call(*args: Any, **kwargs: Any) -> Any:
+                async with self.lock(name_from_call(name, function, args, kwargs), **options):
+                    return await function(*args, **kwargs)
+            return call
+        return decorate
 
     def attach(self, name: Name, token: str) -> Lock:
         """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.

@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 import unittest
+from datetime import timedelta
 
 import support
 from redlockd import (BadArgumentError, BusyError, Client, LockCancelledError, LockTimeoutError, LostError, ModeError,
-                      NotHeldError, UnreachableError, UsageError, aio)
+                      NotHeldError, UnreachableError, UsageError, aio, name_of)
 from support import World, environment, eventually
 
 LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
@@ -314,14 +315,42 @@ class Blocking(WithWorld):
             self.assertGreater(mine.check(), 1)
         self.assertTrue(self.client().lock("entered").acquire(blocking=False))
 
-    def test_a_child_has_nothing_and_takes_nothing(self):
+    def test_the_time_to_wait_has_the_names_of_others(self):
+        client = self.client()
+        with client.lock("waited"):
+            for words in ({"timeout": 0.01}, {"blocking_timeout": 0.01}, {"blocking": False}, {"timeout": 0}):
+                self.assertFalse(client.lock("waited").acquire(**words), words)
+            self.assertFalse(client.lock("waited").acquire(True, 0.01))
+            self.assertFalse(client.lock("waited", blocking_timeout=timedelta(0)).acquire())
+        self.assertTrue((lock := client.lock("waited")).acquire(timeout=-1))
+        lock.release()
+
+    def test_a_function_runs_under_the_lock_of_its_arguments(self):
+        client = self.client()
+        held = []
+
+        @client.locked("report:{0}:{kind}", blocking=False)
+        def report(customer, kind="year"):
+            held.append(client.lock(name_of("report", customer, kind)).acquire(blocking=False))
+            if customer == "again":
+                report(customer)
+            return customer
+
+        self.assertEqual([report("a b"), report(7, kind="x,y"), report(customer="z")], ["a b", 7, "z"])
+        self.assertEqual(held, [False] * 3)
+        self.assertEqual(report.__name__, "report")
+        with self.assertRaises(BusyError):
+            report("again")
+        self.assertTrue(client.lock("report:a%20b:year").acquire(blocking=False))
+
+    def test_a_child_has_nothing_and_begins_anew(self):
         client = self.client()
         with client.lock("forked") as lock:
             answers = multiprocessing.get_context("fork").Queue()
             child = multiprocessing.get_context("fork").Process(target=_in_child,
                                                                 args=(self.world.unix, client, lock, answers))
             child.start()
-            self.assertEqual(answers.get(timeout=10), ("usage", "usage", 0, False))
+            self.assertEqual(answers.get(timeout=10), ("usage", "ok", 0, False))
             child.join()
             self.assertGreater(lock.check(), 0)
 
@@ -381,6 +410,16 @@ class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
         client = aio.Client(self.world.unix, **options)
         self.addAsyncCleanup(client.close)
         return client
+
+    async def test_a_coroutine_runs_under_the_lock_of_its_arguments(self):
+        client = await self.connected()
+
+        @client.locked("job:{0}", blocking=False)
+        async def job(name):
+            return await client.lock(name_of("job", name)).acquire(blocking=False)
+
+        self.assertFalse(await job("a b"))
+        self.assertTrue(await client.lock("job:a%20b").acquire(blocking=False))
 
     async def test_two_hundred_tasks_lose_no_update(self):
         client, counter = await self.connected(), [0]

@@ -12,6 +12,7 @@
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/secret.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/name/due.h"
@@ -92,13 +93,18 @@ static struct reply *resume_refuse(struct coordinator *c, const struct session *
     return reply;
 }
 
+/* Readers have no key of their own, a list has several, and where the key may have either of two values a master can
+ * only compare one without a script. */
 static void move(struct coordinator *c, struct round *round)
 {
     round->tally.asked = round->resume->may = c->extenders;
     round->votes = c->voters;
     round->voided =
         masters_without(c->extenders, c->voters); /* a master in quarantine moves, without a vote */
-    round_send(c, round, COMMAND_MOVE, c->extenders, 0);
+    bool plain = !round->resume->has_key && round->name->more == 0 && !token_is_shared(&round->resume->old);
+    masters_t natively = plain ? native_of(c, COMMAND_MOVE_IFEQ, c->extenders) : 0;
+    round_send(c, round, COMMAND_MOVE_IFEQ, natively, 0);
+    round_send(c, round, COMMAND_MOVE, masters_without(c->extenders, natively), 0);
 }
 
 void resume_request(struct coordinator *c, struct session *session, uint64_t request,
@@ -349,4 +355,11 @@ void resume_look(struct coordinator *c, struct round *round, bool late)
         look_resuming(c, round, late);
     else
         resume_fenced(c, round, fence_look(c, round, late));
+}
+
+void resume_cancel(struct coordinator *c, uint64_t session, uint64_t request)
+{
+    struct round *round = round_of_request(c, session, request);
+    assert(round != NULL && round->resume != NULL);
+    resume_fail(c, round, REPLY_CANCELLED);
 }

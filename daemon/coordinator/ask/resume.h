@@ -27,4 +27,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
  * the time-out of the phase has passed. */
 void resume_look(struct coordinator *c, struct round *round, bool late);
 
+/* The client wants this RESUME no more, which is under way: it is set back, and answered -CANCELLED. */
+void resume_cancel(struct coordinator *c, uint64_t session, uint64_t request);
+
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
@@ -39,6 +40,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
     case ROUND_RESERVE: hand_look(c, round, late); break;
     case ROUND_TELL: data_look(c, round, late); break;
     case ROUND_SEE: watch_look(c, round, late); break;
+    case ROUND_KEEP: kept_decide(c, round, late); break;
     case ROUND_RENEW:
     case ROUND_EXTEND:
     case ROUND_CHECK: extend_look(c, round, late); break;
@@ -88,6 +90,8 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
         if (vote->number > round->told_ms)
             round->told_ms = vote->number < UINT32_MAX ? (uint32_t)vote->number : UINT32_MAX;
     }
+    if (round->purpose == ROUND_KEEP)
+        kept_voted(c, round, master, vote);
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
         return;
@@ -121,6 +125,10 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
 /* The script is loaded by now. A proposal that was sent with the command has run before it. */
 static void votes_again(struct coordinator *c, struct round *round, enum command_verb verb, masters_t bit)
 {
+    if (round->purpose == ROUND_KEEP) {
+        kept_ask(c, round, bit);
+        return;
+    }
     uint64_t number = verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0;
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         fence_forget(round, bit);

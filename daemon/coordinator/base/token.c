@@ -38,6 +38,11 @@ bool token_is_made(const struct token *token)
     return memcmp(token->bytes + CHECKED, sum, sizeof sum) == 0;
 }
 
+bool token_is_of(const struct token *token, const struct token *self, enum token_kind kind)
+{
+    return memcmp(token->bytes, self->bytes, TOKEN_ID_BYTES) == 0 && token->bytes[TOKEN_ID_BYTES] == kind;
+}
+
 bool token_is_shared(const struct token *token)
 {
     return token->bytes[TOKEN_ID_BYTES] == TOKEN_SHARED && token_is_made(token);

@@ -11,7 +11,7 @@
 
 #include "proto/message.h"
 
-/* No daemon makes a TOKEN_MARK yet: it is reserved for a name that is kept though nobody holds it. */
+/* TOKEN_MARK: of a name that is kept though nobody holds it (keep/kept.h). */
 enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT, TOKEN_MARK };
 
 /* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot; of TOKEN_EXCLUSIVE, 0 or
@@ -22,6 +22,9 @@ void token_make(struct token *token, const struct token *self, enum token_kind k
 int token_slot(const struct token *token);
 /* Whether a daemon of this version has made it. */
 bool token_is_made(const struct token *token);
+/* Whether it looks like a token of this daemon and of that kind. Its sum is not looked at: a token that somebody else
+ * made up so is as good, for whoever only wants to know whose channel is told of it, and whether readers may have it. */
+bool token_is_of(const struct token *token, const struct token *self, enum token_kind kind);
 /* Whether a daemon made it for a reader. */
 bool token_is_shared(const struct token *token);
 /* Whether a daemon made it for a lock whose holder tells others something. To all else such a lock is as any exclusive

@@ -169,6 +169,14 @@ void random_token(struct coordinator *c, const struct resource *resource, struct
     c->actions->random_used = true;
 }
 
+void random_mark(struct coordinator *c, struct token *token)
+{
+    assert(!c->token_drawn);
+    c->token_drawn = true;
+    token_make(token, &c->config.self, TOKEN_MARK, 0, c->event->random);
+    c->actions->random_used = true;
+}
+
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high)
 {
     uint64_t draw;

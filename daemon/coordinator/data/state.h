@@ -43,6 +43,9 @@ enum item_kind {
     ITEM_LETTER,
     ITEM_WATCHED,
     ITEM_WITNESS,
+    ITEM_KEPT,
+    ITEM_KEPT_WALK,
+    ITEM_REPEAT,
 };
 
 struct wait {
@@ -119,7 +122,8 @@ struct wake {
     masters_t queued; /* masters whose queue may contain this daemon */
     masters_t woken;  /* masters that woke it since the last attempt began */
     masters_t late;   /* masters of these at which a daemon that polls comes first */
-    masters_t heard;  /* masters that told the holder's daemon of that attempt */
+    masters_t heard;  /* masters that told the holder's daemon of that attempt, or have nobody to tell ... */
+    masters_t kept;   /* ... as a mark keeps the name there */
     bool marked;      /* the head has left a mark on masters (mark.h) */
     bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
 };
@@ -326,6 +330,42 @@ struct lease {
     struct copies copies;          /* the last member, since there is one acknowledged[] for each master */
 };
 
+/* A name that is kept though nobody holds it: its key has a token that no client is told, the mark (keep/kept.h). */
+struct kept {
+    uint64_t id;
+    struct heap_item item; /* its end, or a look because of letters; not in the heap before it is told */
+    uint32_t hash;         /* of the name */
+    bool told;             /* its client was told, and the mark is in the table */
+    bool asking;           /* a round asks the masters about it */
+    bool doubted;          /* letters came since it was last asked about */
+    int64_t keep_ms;       /* for so long */
+    int64_t ends_ms;       /* when it ends on all masters, at the latest; 0: not known yet */
+    int64_t asked_ms;      /* when the masters were last asked about it */
+    masters_t had;         /* masters that acknowledged the mark in their present memory */
+    masters_t healing;     /* masters that were sent a heal without a reply */
+    masters_t confirmed;   /* masters whose answer counts even in quarantine */
+    masters_t gone;    /* masters that had acknowledged it, or the lock, and lost it: it was released there */
+    masters_t sent;    /* masters that were sent it, and so owe its release */
+    uint32_t memories; /* c->memories when these sets were last brought up to date */
+    struct token token;      /* the mark */
+    struct token key, other; /* of the lock: the tokens that its key had ... */
+    bool has_other;          /* ... if it had two */
+    const struct name *name; /* interned */
+};
+
+/* The marks that this daemon made: how they are looked after (keep/kept_look.c). */
+struct keeps {
+    struct heap_item item; /* the next step of a walk */
+    struct table names;    /* of those that were told */
+    masters_t extenders;   /* c->extenders and c->memories when a walk last began */
+    uint32_t memories;
+    uint32_t cursor;  /* the slot of c->kepts that the walk has come to */
+    uint32_t asking;  /* rounds under way */
+    bool walking;     /* the walk has not come to the end */
+    bool unhealed;    /* a mark that it has passed is still missing somewhere */
+    int64_t pause_ms; /* before the next walk because of that */
+};
+
 /* The size of a lease, with acknowledged[] for each master. */
 static inline size_t lease_bytes(unsigned masters)
 {
@@ -350,6 +390,8 @@ static inline size_t lease_bytes(unsigned masters)
  *   tell:     TELLING --Q have it----------------------------------------> DECIDED
  *   see:      SEEING --who has it is known-------------------------------> DECIDED
  *   (an acquire whose holder tells something goes through TELLING before it is DECIDED)
+ *   keep:     MOVING --Q moved--> EXTENDING --Q extended-----------------> DECIDED
+ *   mark:     CHECKING --all answered, or late---------------------------> DECIDED
  *
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
  * release instead. */
@@ -363,7 +405,7 @@ enum round_phase {
     ROUND_RAISING,  /* ZADD of a fence above all these scores */
     ROUND_CHECKING,
     ROUND_EXTENDING,
-    ROUND_MOVING,    /* MOVE: the old token is replaced by the new one */
+    ROUND_MOVING,    /* MOVE: the old token is replaced by the new one, or by a mark */
     ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
     ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
     ROUND_TELLING,   /* DATA: what the holder tells */
@@ -380,6 +422,7 @@ enum round_purpose {
     ROUND_RESERVE,
     ROUND_TELL,
     ROUND_SEE,
+    ROUND_KEEP, /* of a mark: it is made, or looked for */
 };
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
@@ -436,6 +479,7 @@ struct round {
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
         uint64_t reader; /* EXTEND: id of the JOINED lease that is meant; 0: none. SEE: of the watched name */
+        uint64_t kept;     /* KEEP: id of the mark */
     };
     const struct name *name; /* interned */
     struct resume *resume;   /* RESUME, until the round is decided; NULL: none */
@@ -490,6 +534,25 @@ enum session_state {
     SESSION_DENYING,   /* its requests are being refused, then its locks lost, one a step */
 };
 
+/* A request with wait= that is asked again while it is refused (repeat.h). */
+struct repeat {
+    uint64_t id;
+    struct heap_item item;      /* the next attempt, while it pauses */
+    struct session *session;    /* (ref) */
+    struct repeat *next, *prev; /* of the same session */
+    uint64_t request;
+    struct peer peer;
+    int64_t asked_ms, deadline_ms;
+    int64_t ttl_ms, max_ms; /* as in the request */
+    uint64_t order;
+    struct token token;
+    const struct name *name; /* interned */
+    const struct word *note; /* interned; NULL: none */
+    uint32_t pauses;         /* how many there were so far */
+    bool resumes;            /* RESUME; else LOCK mode=shared */
+    bool finishes;           /* it was cancelled: the next answer is the last one */
+};
+
 struct session {
     uint64_t id;
     struct heap_item item; /* due now while the session is being ended */
@@ -501,6 +564,7 @@ struct session {
     struct hold *holds;             /* the holds bound to it */
     struct wait *waiting;
     struct watcher *watching;
+    struct repeat *repeats;
 };
 
 /* ---- who has a name, for those who watch it (watch.h) ---- */
@@ -577,7 +641,8 @@ struct coordinator {
     struct heap deadlines;
     struct heap looks; /* heads that are due (queue_due()), by the ids of their waits */
     int64_t looks_ms;  /* since when one of them is due */
-    struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
+    struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists,
+        kepts, repeats;
     struct pool watched, watchers, witnesses;
     struct table watched_names, witness_names;
     uint32_t peer_watches[PEERS];
@@ -596,6 +661,7 @@ struct coordinator {
     struct in_flight_list releases_pending; /* releases before their time-out */
     struct in_flight_list releases_owed;    /* releases that are only owed, the oldest first: no time-out */
     uint32_t setting_back;                  /* how many releases of both lists set back */
+    struct keeps keeps;
 
     struct master masters[MASTERS];
     masters_t renewers;  /* masters in MASTER_UP */
@@ -613,7 +679,9 @@ struct coordinator {
     masters_t stale;        /* voters and extenders that were not probed for long: no round is decided */
     int64_t fresh_until_ms; /* no other one of them becomes stale before */
     masters_t listening;    /* masters that publish to this daemon */
-    uint32_t memories;      /* how often a master began a new memory: see struct master */
+    /* For each native command, the masters that get it, and those that know it, but deny it: master/native.h */
+    masters_t natives[NATIVES], natives_denied[NATIVES];
+    uint32_t memories; /* how often a master began a new memory: see struct master */
 
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */
@@ -751,6 +819,8 @@ void name_copy(struct name *to, const struct name *from);
  * random_between() includes both bounds. */
 void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
                   const struct mode *mode);
+/* A mark for a name that is kept; it counts as the step's token. */
+void random_mark(struct coordinator *c, struct token *token);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
 #endif

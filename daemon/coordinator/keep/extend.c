@@ -294,3 +294,10 @@ void extend_look(struct coordinator *c, struct round *round, bool late)
     else if (late || (!can_hold && !can_be_gone))
         end_unknown(c, round);
 }
+
+void extend_cancel(struct coordinator *c, uint64_t session, uint64_t request)
+{
+    struct round *round = round_of_request(c, session, request);
+    assert(round != NULL && round->down);
+    extend_answer(c, round, REPLY_CANCELLED);
+}

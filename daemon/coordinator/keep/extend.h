@@ -22,6 +22,9 @@ void check_request(struct coordinator *c, uint64_t session, uint64_t request, co
 /* Decides the round if its votes allow it, and may free the round. Called after each vote, and with late
  * when the time-out of the phase has passed. */
 void extend_look(struct coordinator *c, struct round *round, bool late);
+/* The client wants no answer any more to this LOCK that makes its lease a reader's: it is answered -CANCELLED, and the
+ * masters are told all the same. */
+void extend_cancel(struct coordinator *c, uint64_t session, uint64_t request);
 /* Whether Q masters that were probed lately hold the lock, whatever the others will say. */
 bool extend_is_held(const struct coordinator *c, const struct round *round);
 

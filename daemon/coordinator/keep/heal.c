@@ -114,14 +114,12 @@ static void note_heal(const struct coordinator *c, struct lease *lease, unsigned
     lease->copies.healing |= masters_bit(master);
 }
 
-/* Sends HEAL commands with the instant until_ms, expressed on each master's own clock, and returns the
- * masters that they went to: all of these whose last TIME is recent and sure. A master read its clock
- * before that TIME arrived here, so the key ends at until_ms or a little earlier. */
-static masters_t send(struct coordinator *c, const struct name *name, const struct token *token,
-                      uint64_t lease, int64_t until_ms, masters_t masters)
+/* A master read its clock before that TIME arrived here, so the key ends at until_ms or a little earlier. */
+masters_t heal_send(struct coordinator *c, const struct name *name, const struct token *token, uint64_t ref,
+                    int64_t until_ms, masters_t masters)
 {
     masters_t sent = 0;
-    struct command command = {.verb = COMMAND_HEAL, .ref = lease, .token = *token};
+    struct command command = {.verb = COMMAND_HEAL, .ref = ref, .token = *token};
     if (token_is_shared(token))
         command.verb = COMMAND_SHARE_AT;
     name_copy(&command.name, name);
@@ -141,7 +139,8 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
 {
     if (masters == 0)
         return;
-    masters_t sent = send(c, lease->resource->name, secret_heals(lease), lease->id, lease->until_ms, masters);
+    masters_t sent =
+        heal_send(c, lease->resource->name, secret_heals(lease), lease->id, lease->until_ms, masters);
     lease->copies.may |= sent;
     lease->copies.sent |= sent;
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -197,6 +196,16 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
             forgot |= masters_bit(i);
     if (c->now_ms < lease->until_ms)
         set_again(c, lease, forgot & c->extenders);
+}
+
+masters_t heal_had(struct coordinator *c, struct lease *lease)
+{
+    masters_t had = 0;
+    heal_refresh(c, lease);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (!heal_is_over(lease, i, c->now_ms + quorum_drift_ms(lease->copies.longest_ms)))
+            had |= masters_bit(i);
+    return had;
 }
 
 /* The master has the key, and so owes a release. That holds even where this daemon did not send the key to

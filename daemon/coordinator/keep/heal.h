@@ -35,6 +35,13 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 /* Records the reply to a HEAL command. */
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote);
 
+/* Sends HEAL commands with the instant until_ms, expressed on each master's own clock, and returns the masters that they
+ * went to: all of these whose last TIME is recent and sure. ref is the id of the lease or mark. */
+masters_t heal_send(struct coordinator *c, const struct name *name, const struct token *token, uint64_t ref,
+                    int64_t until_ms, masters_t masters);
+/* Masters that acknowledged the key in their present memory, and are to have it still. */
+masters_t heal_had(struct coordinator *c, struct lease *lease);
+
 /* The masters whose "extended" or "held" counts for this lease: the masters that are up, and those in quarantine
  * on which the key is confirmed, except masters whose clocks jump again and again (c->fast). Without a
  * lease (NULL): those that are up. */

@@ -251,7 +251,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (release->wakes && waits)
         release->resource->queue->wake.queued |= release->asked;
     in_flight_add(&c->releases_pending, &release->in_flight);
-    release_send(c, release, release->asked);
+    release_send_first(c, release);
     if (release->asked == 0)
         release_look(c, release, false);
     else if (release->hands_over)

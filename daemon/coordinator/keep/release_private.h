@@ -7,6 +7,8 @@
 
 /* Sends the release's command to these masters. */
 void release_send(struct coordinator *c, const struct release *release, masters_t masters);
+/* The same for all masters that are asked, for the first time: natively where that is enough. */
+void release_send_first(struct coordinator *c, const struct release *release);
 /* Notes that at now_ms no earlier command could run any more on this master (bit): a key that is still
  * there expires within the release's TTL. Later calls for the same master change nothing. */
 void release_caught_up(struct release *release, masters_t bit, int64_t now_ms);

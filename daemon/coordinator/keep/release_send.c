@@ -1,13 +1,15 @@
 /* The commands of a release: what goes to the masters, and when it goes there again. */
 #include <string.h>
 
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/keep/release_private.h"
+#include "daemon/coordinator/master/native.h"
 
-void release_send(struct coordinator *c, const struct release *release, masters_t masters)
+static void send_by(struct coordinator *c, const struct release *release, masters_t masters,
+                    enum command_verb verb)
 {
     if (masters == 0)
         return;
-    enum command_verb verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE;
     struct command *command = action_command(c, masters, verb, release->name);
     command->ref = release->id;
     command->token = release->token;
@@ -24,6 +26,33 @@ void release_send(struct coordinator *c, const struct release *release, masters_
         command->number = 2 * (uint64_t)c->config.max_ttl_ms;
         command->stays = release->stays;
     }
+}
+
+void release_send(struct coordinator *c, const struct release *release, masters_t masters)
+{
+    send_by(c, release, masters, release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE);
+}
+
+/* Whether the key is to be deleted if it has the one token, and nothing else is to be done: there is nobody to wake, and
+ * nobody to write to, since the token is this daemon's own. Readers have no such key. */
+static bool is_plain(const struct coordinator *c, const struct release *release)
+{
+    return !release->wakes && !release->sets_back && !release->one_of_many && !release->has_other &&
+           release->name->more == 0 && token_is_of(&release->token, &c->config.self, TOKEN_EXCLUSIVE);
+}
+
+/* The first time: later, and after an error, the script is asked. */
+void release_send_first(struct coordinator *c, const struct release *release)
+{
+    static const enum command_verb natives[] = {COMMAND_RELEASE_DELEX, COMMAND_RELEASE_DELIFEQ};
+    masters_t by_script = release->asked;
+    unsigned count = is_plain(c, release) ? sizeof natives / sizeof natives[0] : 0;
+    for (unsigned i = 0; i < count; i++) {
+        masters_t masters = native_of(c, natives[i], by_script);
+        send_by(c, release, masters, natives[i]);
+        by_script = masters_without(by_script, masters);
+    }
+    release_send(c, release, by_script);
 }
 
 void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)

@@ -3,6 +3,7 @@
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/round/round.h"
@@ -197,6 +198,7 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     else if (m->carried)
         m->killing = m->client_id;
     m->carried = false;
+    native_forget(c, m);
     if (m->state != MASTER_HANDSHAKE)
         m->memory.gone_ms = earlier_ms(c->now_ms, m->liveness.heard_ms + PROBE_MS);
     m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting =
@@ -321,6 +323,8 @@ static void tried(struct coordinator *c, struct master *m, const struct vote *vo
 
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
+    if (native_is_question(verb))
+        native_told(c, m, verb, vote);
     if (verb == COMMAND_INFO && is_served(c, m))
         policy_told(m, vote);
     if (verb == COMMAND_TIME) {
@@ -337,7 +341,7 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
         if (verb == COMMAND_PROBE)
             probe_told(c, m, vote);
         master_catch_up(c, m);
-    } else if (m->handshake.asking) {
+    } else if (m->handshake.asking && !native_is_question(verb)) {
         handshake_told(c, m, verb, vote);
     }
     rearm_waiting(c);

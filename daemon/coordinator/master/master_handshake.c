@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 
 enum { VERSION_6_2 = 0x060200, POLICY_MS = 60000 };
@@ -27,6 +28,7 @@ void handshake_begin(struct coordinator *c, struct master *m)
         handshake_ask(c, m, COMMAND_CLIENT_ID);
     handshake_ask(c, m, COMMAND_INFO);
     try_ask(c, m);
+    native_ask(c, m);
     trial_ask_time(c, m);
     handshake_ask(c, m, COMMAND_GROUP);
 }
@@ -143,6 +145,7 @@ void policy_ask(struct coordinator *c, struct master *m)
         return;
     m->info_ms = c->now_ms;
     handshake_ask(c, m, COMMAND_INFO);
+    native_ask_denied(c, m);
 }
 
 void policy_told(struct master *m, const struct vote *vote)

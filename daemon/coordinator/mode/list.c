@@ -2,11 +2,22 @@
 #include "daemon/coordinator/ask/acquire_private.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/mode/writer.h"
 #include "daemon/coordinator/name/wake.h"
+#include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
+
+/* MSETEX does not tell which of the names is not free. Whoever does not wait for it need not know. */
+static void list_ask(struct coordinator *c, const struct round *round, masters_t masters)
+{
+    bool waits = round->resource == NULL || round->resource->queue->head->patient;
+    masters_t natively = waits ? 0 : native_of(c, COMMAND_SET_MSETEX, masters);
+    round_send(c, round, COMMAND_SET_MSETEX, natively, (uint64_t)round->ttl_ms);
+    writer_ask(c, round, masters_without(masters, natively));
+}
 
 const struct mode mode_list = {
     .keeping = &keeping_own,
@@ -15,7 +26,7 @@ const struct mode mode_list = {
     .once = true,
     .begin = acquire_set,
     .forget = writer_forget,
-    .ask = writer_ask,
+    .ask = list_ask,
     .granted = writer_granted,
     .refused = resource_refused,
     .made = names_join,

@@ -21,7 +21,7 @@ void writer_begin(struct coordinator *c, struct resource *resource)
 void writer_forget(struct queue *queue, bool looks)
 {
     (void)looks;
-    queue->wake.woken = queue->wake.late = queue->wake.heard = queue->attempt.ends = 0;
+    queue->wake.woken = queue->wake.late = queue->wake.heard = queue->wake.kept = queue->attempt.ends = 0;
 }
 
 void writer_ask(struct coordinator *c, const struct round *round, masters_t masters)

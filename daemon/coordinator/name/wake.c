@@ -72,8 +72,11 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
         return;
     if (vote->kind == VOTE_HEARD)
         round->resource->queue->wake.heard |= bit;
-    cut_if_long(c, round->resource, master, vote->number);
-    if (vote->number == 0 || vote->number > (uint64_t)INT32_MAX)
+    if (vote->kept)
+        round->resource->queue->wake.kept |= bit;
+    else
+        cut_if_long(c, round->resource, master, vote->number);
+    if (vote->number == 0 || vote->number > (uint64_t)(vote->kept ? DURATION_MAX_MS : INT32_MAX))
         return;
     round->resource->queue->attempt.ends |= bit;
     round->resource->queue->attempt.ends_ms[master] = (uint64_t)(c->now_ms + (int64_t)vote->number + 1);
@@ -86,6 +89,15 @@ static int64_t over_ms(const struct coordinator *c, const struct queue *queue)
     if (known < c->quorum)
         return INT64_MAX;
     return (int64_t)quorum_nth_largest(queue->attempt.ends_ms, queue->attempt.ends, known - c->quorum + 1);
+}
+
+/* Whoever releases a lock wakes the next, and a sleep is short all the same, since the wake may be lost. A name that is
+ * kept has an end that is known: until then only a BREAK frees it. But a place in the queue lasts for 2 max_ttl. */
+static int64_t sleep_ms(struct coordinator *c, const struct queue *queue)
+{
+    if (masters_count(queue->wake.kept) >= c->quorum)
+        return c->config.max_ttl_ms;
+    return random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS);
 }
 
 static int64_t soon_ms(struct coordinator *c)
@@ -128,7 +140,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
     if (masters_count(verdict->heard) < c->quorum)
         return soon_ms(c);
     c->stats.slept++;
-    return earlier_ms(c->now_ms + random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS), over_ms(c, queue));
+    return earlier_ms(c->now_ms + sleep_ms(c, queue), over_ms(c, queue));
 }
 
 int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, bool late)

@@ -42,7 +42,7 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
         [ROUND_RAISING] = 1u << ROUND_TELLING | 1u << ROUND_DECIDED,
         [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
-        [ROUND_MOVING] = 1u << ROUND_RESUMING,
+        [ROUND_MOVING] = 1u << ROUND_RESUMING | 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_RESERVING] = 1u << ROUND_DECIDED,
         [ROUND_TELLING] = 1u << ROUND_DECIDED,
@@ -128,8 +128,9 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
     command->number = verb == COMMAND_EXTEND ? extend_by_ms(c, number) : number;
-    command->token = verb == COMMAND_MOVE ? round->resume->old : round->token;
-    if (verb == COMMAND_MOVE)
+    bool moves = command_for_one(verb) == COMMAND_MOVE;
+    command->token = moves ? round->resume->old : round->token;
+    if (moves)
         show_move(round, command);
     if (lease != NULL)
         show_secret(lease, command);
@@ -196,7 +197,7 @@ void rounds_lose_grants(struct coordinator *c, masters_t masters)
          in_flight = in_flight->next) {
         struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         if (round->purpose == ROUND_ACQUIRE || round->purpose == ROUND_RESUME ||
-            round->purpose == ROUND_RESERVE)
+            round->purpose == ROUND_RESERVE || round->purpose == ROUND_KEEP)
             round_loses(c, round, masters);
     }
 }
@@ -207,6 +208,15 @@ void rounds_look_again(struct coordinator *c)
          in_flight = in_flight->next)
         if (IN_FLIGHT_OWNER(round, in_flight)->ready)
             in_flight_make_stale(&c->rounds_pending, in_flight);
+}
+
+struct round *round_of_request(struct coordinator *c, uint64_t session, uint64_t request)
+{
+    struct in_flight *in_flight = c->rounds_pending.first;
+    while (in_flight != NULL && (IN_FLIGHT_OWNER(round, in_flight)->session != session ||
+                                 IN_FLIGHT_OWNER(round, in_flight)->request != request))
+        in_flight = in_flight->next;
+    return in_flight != NULL ? IN_FLIGHT_OWNER(round, in_flight) : NULL;
 }
 
 void rounds_end_extends(struct coordinator *c, struct lease *lease)

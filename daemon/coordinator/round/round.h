@@ -47,6 +47,9 @@ void rounds_lose_grants(struct coordinator *c, masters_t masters);
 /* Has the rounds looked at again that waited for a trial, or for masters to be probed. */
 void rounds_look_again(struct coordinator *c);
 
+/* The round of this request, which has no answer yet; NULL: there is none. */
+struct round *round_of_request(struct coordinator *c, uint64_t session, uint64_t request);
+
 /* The lease is given back or lost: an EXTEND of it that is under way is answered -NOTHELD even if Q masters
  * extend the key. */
 void rounds_end_extends(struct coordinator *c, struct lease *lease);

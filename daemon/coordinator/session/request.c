@@ -9,6 +9,7 @@
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/downgrade.h"
@@ -16,6 +17,7 @@
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/shared.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "daemon/coordinator/watch/watch.h"
 #include "proto/slot.h"
@@ -227,6 +229,26 @@ static void unlock_lost(struct coordinator *c, const struct request *what, struc
     action_notice(c, NOTICE_LOST, lease)->reason = (enum lost_reason)what->lost;
 }
 
+/* UNLOCK keep=. A lock that is over is not kept; one that was extended elsewhere beyond its record here may be. */
+static void unlock_keep(struct coordinator *c, const struct coordinator_event *event, struct lease *lease,
+                        bool own)
+{
+    bool bound = lease != NULL && lease_is_bound(lease);
+    enum text over = event->what.has_token ? why_over(c, &event->what) : TEXT_NONE;
+    if (bound && c->now_ms >= lease->until_ms)
+        over = TEXT_EXPIRED;
+    if (over != TEXT_NONE) {
+        reply_to(c, event, REPLY_NOTHELD)->text = over;
+        return;
+    }
+    if (lease != NULL && c->now_ms >= lease->until_ms) {
+        rounds_end_extends(c, lease);
+        lease_lost(c, lease, LOST_EXPIRED);
+        lease = NULL;
+    }
+    kept_request(c, event, lease, own && lease != NULL);
+}
+
 static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
@@ -234,7 +256,9 @@ static void unlock(struct coordinator *c, const struct coordinator_event *event)
     bool own = lease != NULL && is_bound_to(lease, event->session);
     if (own && what->has_lost)
         unlock_lost(c, what, lease);
-    if (own)
+    if (what->keep_ms != 0 && (own ? lease->hold.depth == 1 : what->has_token))
+        unlock_keep(c, event, lease, own);
+    else if (own)
         unlock_own(c, event, lease);
     else if (what->has_token)
         unlock_by_token(c, event);
@@ -280,12 +304,10 @@ static void request_cancel(struct coordinator *c, const struct coordinator_event
 {
     struct session *session = session_find(c, event->session);
     struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
-    if (wait == NULL) {
-        reply_to(c, event, REPLY_BADTAG);
-        return;
-    }
-    wait_cancel(c, wait, REPLY_CANCELLED);
-    reply_to(c, event, REPLY_OK);
+    if (wait != NULL)
+        wait_cancel(c, wait, REPLY_CANCELLED);
+    bool cancelled = wait != NULL || repeat_cancel(c, session, event->target);
+    reply_to(c, event, cancelled ? REPLY_OK : REPLY_BADTAG);
 }
 
 /* The lock's keys stay until their TTL is over: its holder may not have read !LOST yet, so no client may get
@@ -313,10 +335,10 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         lease_lost(c, lease, LOST_DENIED);
 }
 
-/* A list is stored at most twice in the step of a request. */
+/* A list is stored at most three times in the step of a request. */
 static bool is_crowded(struct coordinator *c, const struct coordinator_event *event)
 {
-    if (event->what.verb == VERB_CANCEL || event->what.name.more == 0 || intern_has_room(&c->intern, 2))
+    if (event->what.verb == VERB_CANCEL || event->what.name.more == 0 || intern_has_room(&c->intern, 3))
         return false;
     c->stats.refused_limit++;
     reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
@@ -355,7 +377,7 @@ static void request_of_slot(struct coordinator *c, const struct coordinator_even
 void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     int slot = event->what.has_token ? token_slot(&event->what.token) : -1;
-    if (!fit_request(c, event) || is_crowded(c, event))
+    if (!fit_request(c, event) || is_crowded(c, event) || !repeat_begin(c, event))
         return;
     if (slot >= 0 && event->what.name.len != 0 && event->what.name.more == 0)
         request_of_slot(c, event, (unsigned)slot);

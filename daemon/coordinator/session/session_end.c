@@ -5,6 +5,7 @@
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/lease.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "daemon/coordinator/watch/watch.h"
 
@@ -57,7 +58,8 @@ static void finish_some(struct coordinator *c, struct session *session)
         wait_cancel(c, wait, REPLY_CANCELLED);
         wait = to_cancel(c, session);
     }
-    heap_set(&c->deadlines, &session->item, wait != NULL ? c->now_ms : INT64_MAX);
+    bool more = wait != NULL || repeat_finish(c, session);
+    heap_set(&c->deadlines, &session->item, more ? c->now_ms : INT64_MAX);
 }
 
 static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
@@ -81,14 +83,17 @@ void session_timer(struct coordinator *c, struct session *session)
         return;
     }
     watch_leave(c, session);
-    if (session->waiting != NULL && session->state == SESSION_DENYING) {
+    if (session->repeats != NULL) {
+        repeat_drop(c, session);
+    } else if (session->waiting != NULL && session->state == SESSION_DENYING) {
         wait_cancel(c, session->waiting, REPLY_DENIED);
     } else if (session->waiting != NULL) {
         wait_drop(c, session->waiting);
     } else if (session->holds != NULL) {
         end_lease(c, session, lease_of_hold(session->holds));
     }
-    if (session->waiting != NULL || session->holds != NULL || session->watching != NULL) {
+    if (session->waiting != NULL || session->holds != NULL || session->repeats != NULL ||
+        session->watching != NULL) {
         heap_set(&c->deadlines, &session->item, c->now_ms);
         return;
     }

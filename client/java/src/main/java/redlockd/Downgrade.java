@@ -20,6 +20,11 @@ final class Downgrade {
         reader = done = hold.options.shared;
     }
 
+    /** For so long a redlockd that can do so repeats it: the rest is for the answer. */
+    long waitMs() {
+        return Math.max(1, session.config.timeoutMs() / 2);
+    }
+
     /** The program asks for it. Null: there is nothing to ask. */
     Request begin(long giveUpMs) {
         if (done && hold.isAlive()) {

@@ -24,10 +24,10 @@ import java.util.function.Consumer;
 final class Hold {
     enum State { ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER }
 
-    private static final int RESUME_AGAIN_MS = 50; // the least pause before another RESUME, and the jitter added to it
-    private static final int RESUME_LATEST_MS = 1000;
-    private static final int NOTHELD_MS = 100; // a RESUME is repeated for so long after -NOTHELD
-    private static final int NOTHELD_AGAIN_MS = 25;
+    private static final int RESUME_AGAIN_MS = 20; // the least pause before another RESUME, and how much more it may be
+    private static final int RESUME_JITTER_MS = 30;
+    /** For so long RESUME is asked again after -NOTHELD: other daemons learn of a token a moment later than its client. */
+    private static final int NOTHELD_MS = 100;
     /** After the deadline was seen to be over: a renewal may still be unread after a pause, and redlockd says why. */
     private static final int LOST_GRACE_MS = 50;
 
@@ -122,13 +122,14 @@ final class Hold {
     }
 
     /** A lock that was held before asks only for the rest of its max=, and for no longer TTL than that. */
-    void putResume(StringBuilder line, long nowMs) {
+    void putResume(StringBuilder line, boolean repeats, long nowMs) {
         long maxMs = state == State.ASKED ? options.maxMs : maxUntilMs > 0 ? Math.max(1, maxUntilMs - nowMs) : 0;
         long ttl = ttlMs;
         if (state != State.ASKED && maxMs > 0) {
             ttl = Math.min(ttl > 0 ? ttl : spanMs, maxMs);
         }
         put(line, "ttl", ttl);
+        put(line, "wait", repeats && state != State.ASKED ? deadlineMs - nowMs : 0);
         put(line, "max", maxMs);
         putNote(line);
     }
@@ -151,8 +152,8 @@ final class Hold {
     }
 
     /** The deadline on our clock: at most the longest duration of the protocol from now, whatever the server says. */
-    private long deadlineBy(Link link, long nowMs) {
-        return Math.max(1, Math.min(link.sample.deadlineMs(untilMs), nowMs + Words.LONGEST_MS));
+    private long deadlineBy(Sample sample, long nowMs) {
+        return Math.max(1, Math.min(sample.deadlineMs(untilMs), nowMs + Words.LONGEST_MS));
     }
 
     private void becomeEarlier(long byMs) {
@@ -166,10 +167,10 @@ final class Hold {
         return untilOf == link.daemon && deadlineMs > 0;
     }
 
-    /** Computes the deadline with a new sample of the daemon's clock. It never becomes later. */
-    void recount(Link link, long nowMs) {
+    /** Computes the deadline with another sample of the daemon's clock. It never becomes later. */
+    void recount(Link link, Sample sample, long nowMs) {
         if (isToldBy(link)) {
-            becomeEarlier(deadlineMs - deadlineBy(link, nowMs));
+            becomeEarlier(deadlineMs - deadlineBy(sample, nowMs));
         }
     }
 
@@ -185,7 +186,7 @@ final class Hold {
         boolean longer = deadlineMs == 0 || untilOf != link.daemon || newUntilMs > untilMs;
         untilMs = newUntilMs;
         untilOf = link.daemon;
-        long deadline = deadlineBy(link, nowMs);
+        long deadline = deadlineBy(link.sample, nowMs);
         if (!longer) {
             deadline = Math.min(deadline, deadlineMs);
         }
@@ -290,6 +291,7 @@ final class Hold {
         if (state == State.RESUMING && giveBack == null) {
             giveBack = Request.of(Request.Verb.UNLOCK, this, giveUpMs);
             deadlineMs = 0;
+            session.cancelResume(this);
             return giveBack;
         }
         return null;
@@ -412,7 +414,11 @@ final class Hold {
             return;
         }
         session.finish(request, failure);
-        if (giveBack != null) {
+        if (giveBack != null && failure.kind() == Failure.Kind.CANCELLED) {
+            move(State.GIVING); // by the token of before
+            session.queue(giveBack);
+            giveBack = null;
+        } else if (giveBack != null) {
             boolean gone = failure.kind() == Failure.Kind.NOTHELD;
             move(State.OVER);
             session.finish(giveBack, gone ? Failure.of(Failure.Kind.LOST, "gone") : failure);
@@ -424,30 +430,21 @@ final class Hold {
     /** Asks for the lock again after a pause, or gives it up as lost: the refusal decides. */
     private void notResumed(Failure failure, Link link, long nowMs) {
         switch (failure.kind()) {
-            case DRAINING, NOQUORUM, LIMIT, BUSY, TIMEOUT, CANCELLED -> {
-                if (failure.kind() == Failure.Kind.DRAINING) {
-                    notOn = link;
-                }
-                long leastMs = Math.min(RESUME_LATEST_MS, Math.max(RESUME_AGAIN_MS, failure.retryMs()));
-                resumeLater(nowMs + leastMs + session.jitterMs(RESUME_AGAIN_MS));
+            case NOTHELD -> notHeldMs = notHeldMs == 0 ? nowMs : notHeldMs;
+            case DRAINING -> notOn = link;
+            case NOQUORUM, LIMIT -> { }
+            default -> {
+                lose("refused");
+                return;
             }
-            case NOTHELD -> {
-                // A RESUME whose answer was lost with its connection is set back, and the token works again soon.
-                notHeldMs = notHeldMs == 0 ? nowMs : notHeldMs;
-                if (nowMs - notHeldMs >= NOTHELD_MS) {
-                    lose("gone");
-                } else {
-                    resumeLater(nowMs + NOTHELD_AGAIN_MS);
-                }
-            }
-            default -> lose("refused");
         }
-    }
-
-    private void resumeLater(long atMs) {
+        if (failure.kind() == Failure.Kind.NOTHELD && (link.repeats || nowMs - notHeldMs >= NOTHELD_MS)) {
+            lose("gone");
+            return;
+        }
         move(State.DETACHED);
-        retryAtMs = atMs;
-        session.wantsAt(atMs);
+        retryAtMs = nowMs + RESUME_AGAIN_MS + session.jitterMs(RESUME_JITTER_MS);
+        session.wantsAt(retryAtMs);
     }
 
     private void released(Request request, Answer answer, Link link) {

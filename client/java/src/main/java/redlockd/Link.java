@@ -29,13 +29,18 @@ final class Link {
     private static final int HELLO_IDLE_MS = 10_000; // before a request
     private static final int HELLO_HELD_MS = 1000; // while a lock is held: redlockd's host may have stood still
     private static final int HELLO_SOON_MS = 100; // after a grant, or after redlockd's clock stood still
+    private static final int HELLO_SLOW_MS = 50; // a first HELLO that took longer to be answered is repeated ...
+    private static final int HELLO_REPEATS = 3; // ... so often at most
+    private static final int STALL_MS = 5000; // silence within an answer
     private static final int PATIENCE_MS = 10_000; // silence before PING, and again before the connection is given up
     private static final int PATIENCE_LEAST_MS = 1000; // the same with short TTLs
 
     final Map<String, Request> sent = new LinkedHashMap<>();
     State state = State.DIALLING;
     boolean draining;
-    int shortSent;
+    int shortSent; // requests that are answered at once
+    int longSent; // and that redlockd may let wait
+    boolean repeats; // redlockd repeats RESUME and downgrades for as long as wait=
     int daemon; // the number of the redlockd at the other end; another clock counts as another redlockd
     long behindMs; // for how long that redlockd's clock has stood still, as far as it has told
     Sample sample; // null: no HELLO was answered
@@ -49,6 +54,9 @@ final class Link {
     private long pingedMs; // 0: no PING is under way
     private long helloSentMs; // 0: answered
     private long helloLastMs;
+    private int greetings = 1; // how many HELLOs on a new connection are to tell its clock; 0: that is told
+    private boolean refuted; // one of them has shown that a clock stood still
+    private boolean half; // a line has begun to come
     private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
     private final Object outLock = new Object();
@@ -139,7 +147,7 @@ final class Link {
                     line.setLength(0);
                 }
                 line.append(text, start, text.length());
-                heard(lines, line.length() >= LINE_BYTES);
+                heard(lines, line.length());
                 lines.clear();
                 if (line.length() >= LINE_BYTES) {
                     line.setLength(0);
@@ -193,11 +201,16 @@ final class Link {
         request.state = Request.State.SENT;
         request.link = this;
         request.sendings++;
-        request.counted = request.isShort(nowMs);
-        shortSent += request.counted ? 1 : 0;
+        request.isLong = request.mayWait(this, nowMs);
+        count(request, 1);
         sent.put(request.tag, request);
-        send("#" + request.tag + " " + request.line(nowMs));
+        send("#" + request.tag + " " + request.line(this, nowMs));
         session.wantsAt(nowMs + patienceMs());
+    }
+
+    void count(Request request, int change) {
+        longSent += request.isLong ? change : 0;
+        shortSent += request.isLong ? 0 : change;
     }
 
     void cancel(Request request) {
@@ -222,16 +235,20 @@ final class Link {
 
     // ---- lines in ----
 
-    private void heard(List<String> lines, boolean tooLong) {
+    private void heard(List<String> lines, int rest) {
         long nowMs = session.enter();
         try {
             heardMs = nowMs;
             pingedMs = 0;
+            half = rest > 0;
+            if (half) {
+                session.wantsAt(nowMs + stallMs());
+            }
             for (String line : lines) {
                 boolean cr = line.endsWith("\r");
                 heard(cr ? line.substring(0, line.length() - 1) : line, nowMs);
             }
-            if (tooLong) {
+            if (rest >= LINE_BYTES) {
                 breakOff(Failure.Kind.PROTOCOL, "what answers is no redlockd: a line is longer than 2,048 bytes");
             }
             session.pump(nowMs);
@@ -314,17 +331,34 @@ final class Link {
             session.meet(this, sentMs, now, nowMs, behind);
         }
         behind(behind, nowMs);
-        Sample better = Sample.better(sample, sentMs, now, nowMs, address.isLocal());
-        if (better != sample) {
-            sample = better;
-            session.holds.forEach(hold -> hold.recount(this, nowMs));
-        }
+        repeats = List.of(answer.value("features").split(",")).contains("resume-wait");
+        measure(sentMs, now, nowMs);
         if (state == State.GREETING) {
             state = State.UP;
             sinceMs = nowMs;
             session.up(this, nowMs);
         }
         session.wantsAt(helloDueMs());
+    }
+
+    /**
+     * Takes the reading of redlockd's clock. A HELLO that was slow to be answered on a new connection is repeated, since it
+     * may have lain in a backlog. Deadlines move only where a reading proves that a clock stood still, and until the
+     * connection's clock is told only by what is proved.
+     */
+    private void measure(long sentMs, long now, long nowMs) {
+        refuted |= sample != null && sample.isRefuted(now, nowMs) || greetings > 0 && session.isRefuted(now, nowMs);
+        sample = Sample.better(sample, sentMs, now, nowMs, address.isLocal());
+        boolean slow = greetings > 0 && greetings <= HELLO_REPEATS && nowMs - sentMs > HELLO_SLOW_MS + Clock.STEP_MS;
+        greetings = slow ? greetings + 1 : 0;
+        if (slow) {
+            hello();
+        }
+        if (refuted) {
+            Sample told = slow ? Sample.proved(now, nowMs) : sample;
+            session.holds.forEach(hold -> hold.recount(this, told, nowMs));
+            refuted = slow;
+        }
     }
 
     private void behind(long newBehindMs, long nowMs) {
@@ -342,6 +376,10 @@ final class Link {
 
     long patienceMs() {
         return Math.max(PATIENCE_LEAST_MS, Math.min(PATIENCE_MS, session.shortestMs / 3));
+    }
+
+    private long stallMs() {
+        return Math.min(STALL_MS, patienceMs());
     }
 
     private long helloDueMs() {
@@ -368,6 +406,13 @@ final class Link {
             hello();
         }
         session.wantsAt(helloDueMs());
+        if (half && nowMs - heardMs >= stallMs()) {
+            breakOff(Failure.Kind.UNREACHABLE, "redlockd fell silent within an answer");
+            return;
+        }
+        if (half) {
+            session.wantsAt(heardMs + stallMs());
+        }
         if (sent.isEmpty() && !session.holdsSessions() && pingedMs == 0) {
             return;
         }

@@ -31,7 +31,7 @@ final class Request {
     String tag;
     Link link; // the connection on which the request was sent last
     Link notOn; // redlockd drains on this connection and has refused the request, which waits for the next connection
-    boolean counted; // in link.shortSent
+    boolean isLong; // counted in link.longSent, not in link.shortSent
     boolean cancelled;
     boolean abandoned; // nobody waits for its outcome: a lock that is still granted is given back
     boolean first; // of DOWNGRADE: the program had no reason before to count as a reader
@@ -67,16 +67,17 @@ final class Request {
         return new Request(Verb.SHOW, null, what, 0, 0, giveUpMs);
     }
 
-    /** Whether the request is answered at once. A LOCK that waits takes no place among such requests. */
-    boolean isShort(long nowMs) {
-        return verb != Verb.LOCK || waitUntilMs <= nowMs;
+    /** Whether that redlockd may let the request wait. */
+    boolean mayWait(Link on, long nowMs) {
+        boolean resumes = verb == Verb.RESUME && hold.state != Hold.State.ASKED;
+        return verb == Verb.LOCK && waitUntilMs > nowMs || on.repeats && (resumes || verb == Verb.DOWNGRADE);
     }
 
     boolean downgrades(Hold lock) {
         return hold == lock && verb == Verb.DOWNGRADE;
     }
 
-    String line(long nowMs) {
+    String line(Link on, long nowMs) {
         if (verb == Verb.SHOW) {
             return "SHOW " + what;
         }
@@ -87,9 +88,9 @@ final class Request {
         }
         line.append(" token=").append(hold.token);
         if (verb == Verb.DOWNGRADE) {
-            line.append(" mode=shared");
+            line.append(" mode=shared").append(on.repeats ? " wait=" + hold.downgrade.waitMs() : "");
         } else if (verb == Verb.RESUME) {
-            hold.putResume(line, nowMs);
+            hold.putResume(line, on.repeats, nowMs);
         } else if (verb == Verb.EXTEND && ttlMs > 0) {
             line.append(" ttl=").append(ttlMs);
         }

@@ -16,6 +16,19 @@ record Sample(boolean same, long sentMs, long nowMs) {
      */
     private static final long GOES_ON_WITHIN_MS = 1000;
 
+    /** What an answer proves however long it was on its way. */
+    static Sample proved(long nowMs, long receivedMs) {
+        return new Sample(false, receivedMs, nowMs);
+    }
+
+    /**
+     * Whether by this sample an instant of the daemon's clock, which was received already, is still to come: then one of the
+     * clocks has stood still, and deadlines that were computed with this sample may be too late.
+     */
+    boolean isRefuted(long laterMs, long receivedMs) {
+        return deadlineMs(laterMs) > receivedMs;
+    }
+
     /** The better of {@code before}, which may be null, and the sample of an answer received at {@code receivedMs}. */
     static Sample better(Sample before, long sentMs, long nowMs, long receivedMs, boolean local) {
         boolean between = sentMs <= nowMs && nowMs <= receivedMs;

@@ -19,6 +19,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Session {
     private static final int WINDOW = 48; // so many requests that are answered at once may be under way
+    private static final int WAITS = 256 - WINDOW; // and so many others: fewer than max_waits_per_client
     private static final int BACKOFF_FIRST_MS = 20;
     private static final int BACKOFF_MOST_MS = 1000;
     private static final int STABLE_MS = 1000; // when a connection of this age breaks, the backoff begins anew
@@ -231,7 +232,7 @@ final class Session {
     String leftovers() {
         enter();
         try {
-            int sent = links.stream().mapToInt(link -> link.sent.size() + link.shortSent).sum();
+            int sent = links.stream().mapToInt(link -> link.sent.size() + link.shortSent + link.longSent).sum();
             int sum = holds.size() + byToken.size() + queued.size() + detached + sent;
             return sum == 0 ? "nothing" : holds + " " + byToken + " " + queued + " detached=" + detached + " sent=" + sent;
         } finally {
@@ -293,7 +294,7 @@ final class Session {
     private void unsend(Request request) {
         if (request.state == Request.State.SENT) {
             request.link.sent.remove(request.tag);
-            request.link.shortSent -= request.counted ? 1 : 0;
+            request.link.count(request, -1);
         }
     }
 
@@ -345,7 +346,7 @@ final class Session {
     }
 
     private boolean maySend(Request request, Link link, long nowMs) {
-        if (request.notOn == link || link.shortSent >= WINDOW && request.isShort(nowMs)) {
+        if (request.notOn == link || isFull(link, request, nowMs)) {
             return false;
         }
         if (request.verb == Request.Verb.DOWNGRADE && isDowngrading(request.hold)) {
@@ -355,12 +356,31 @@ final class Session {
         return hold == null || hold.state != Hold.State.DETACHED && hold.state != Hold.State.RESUMING;
     }
 
+    private static boolean isFull(Link link, Request request, long nowMs) {
+        return request.mayWait(link, nowMs) ? link.longSent >= WAITS : link.shortSent >= WINDOW;
+    }
+
     private void resume(Link link, long nowMs) {
         for (Hold hold : holds) {
-            if (link.shortSent < WINDOW && hold.wantsResume(link, nowMs)) {
-                Request request = Request.of(Request.Verb.RESUME, hold, Long.MAX_VALUE);
-                link.ask(request, nowMs);
-                hold.resuming();
+            if (!hold.wantsResume(link, nowMs)) {
+                continue;
+            }
+            Request request = Request.of(Request.Verb.RESUME, hold, Long.MAX_VALUE);
+            if (isFull(link, request, nowMs)) {
+                return;
+            }
+            link.ask(request, nowMs);
+            hold.resuming();
+        }
+    }
+
+    /** The lock is given back while redlockd repeats its RESUME. */
+    void cancelResume(Hold hold) {
+        for (Link link : links) {
+            for (Request request : link.sent.values()) {
+                if (request.hold == hold && request.verb == Request.Verb.RESUME && link.repeats) {
+                    link.cancel(request);
+                }
             }
         }
     }
@@ -427,7 +447,13 @@ final class Session {
         } else {
             link.daemon = ++daemons;
             link.behindMs = behindMs;
+            before = null;
         }
+    }
+
+    /** Whether the clock that the last connection showed is not the clock of this answer any more. */
+    boolean isRefuted(long daemonNowMs, long nowMs) {
+        return before != null && before.isRefuted(daemonNowMs, nowMs);
     }
 
     void up(Link link, long nowMs) {
