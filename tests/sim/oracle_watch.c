@@ -12,7 +12,7 @@ static bool is_steady(const struct sim_world *w, const struct sim_master *m)
 }
 
 /* A quorum has had the token's key for seconds. */
-static bool is_held_long(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
+static bool is_held_long(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok, unsigned name)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned have = 0;
@@ -22,7 +22,7 @@ static bool is_held_long(const struct sim_world *w, const struct sim_daemon *d, 
     for (unsigned i = d->first; i < d->masters; i++) {
         const struct sim_master *m = &w->master[i];
         have += is_steady(w, m) && t->at[i].healed_us < w->now_us - STEADY_US && (t->yes & oracle_bit(i)) &&
-                store_keeps_ms(master_key(m, t->name), clock_ms(&m->clock, w->now_us), tok) != 0;
+                store_keeps_ms(master_key(m, name), clock_ms(&m->clock, w->now_us), tok) != 0;
     }
     return have >= d->quorum;
 }
@@ -39,7 +39,7 @@ void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t
         violation(w, 14, "d%u tells session %u fence %llu of n%u after %llu", d->index, session,
                   (unsigned long long)now->fence, name, (unsigned long long)watch->fence);
     for (unsigned i = 0; now->state == NOW_FREE && i < o->holders[name]; i++)
-        if (is_held_long(w, d, o->holder[name][i]))
+        if (is_held_long(w, d, o->holder[name][i], name))
             violation(w, 14, "d%u tells session %u that n%u is free, though T%u has it", d->index, session,
                       name, o->holder[name][i]);
     watch->known = true;

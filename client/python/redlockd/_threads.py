@@ -224,7 +224,7 @@ class Client:
                  user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
         word = checked_word(client, "client", 64) if client is not None else None
         where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
-        self._new_session = lambda: Session(where, word, timeout_ms)
+        self._new_session: Callable[[], Session] = lambda: Session(where, word, timeout_ms)
         self._start()
 
     def _start(self) -> None:
