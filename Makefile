@@ -167,7 +167,9 @@ purity: $(CORE_OBJ) ## the coordinator does no I/O and reads no clock
 # $(call install_page,FILE,SECTION) installs a manual page, in which the default paths are replaced by those of this
 # installation.
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
-PATHS = s|/usr/local/share/bash-completion/completions|$(COMPDIR)|; s|/usr/local/share/|$(PREFIX)/share/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+PATHS = s|/usr/local/share/bash-completion/completions|$(COMPDIR)|; s|/usr/local/share/zsh/site-functions|$(ZSHDIR)|; s|/usr/local/share/|$(PREFIX)/share/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|
 install_page = install -d $(DESTDIR)$(MANDIR)/man$(2) && sed '$(PATHS)' $(1) >$(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1)) && \
                chmod 644 $(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1))
 

@@ -326,6 +326,17 @@ void *redlock_data(const struct redlock_lock *lock);
 
 /* ---- looking around ---- */
 
+/* ---- names ---- */
+
+/* Writes a name that is built of parts, whatever is in them: {"order", "17"} becomes order:17, and {"file", "a b:c"}
+ * file:a%20b%3Ac. Each byte that a name may not have, and each : and %, becomes %XX, so different parts have different
+ * names; the libraries for other languages do the same. REDLOCK_ARGUMENT: the name would be longer than
+ * REDLOCK_NAME_BYTES, or its first part is empty. */
+enum redlock_error redlock_name_of(char name[REDLOCK_NAME_BYTES + 1], const char *const parts[],
+                                   size_t count);
+/* The same for people: each %XX is the byte again, but for control characters. */
+void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name);
+
 /* Gets a row of key=value words, without "* " and line end; valid during the call. */
 typedef void redlock_row(const char *row, void *user);
 

@@ -15,9 +15,12 @@ install-command: $(CMD)
 	install -D -m 755 $(CMD) $(BIN)/redlock
 	$(call install_page,client/redlock.1,1)
 	install -D -m 644 client/redlock.bash $(DESTDIR)$(COMPDIR)/redlock
+	install -D -m 644 client/redlock.zsh $(DESTDIR)$(ZSHDIR)/_redlock
+	install -D -m 644 client/redlock.fish $(DESTDIR)$(FISHDIR)/redlock.fish
 
 uninstall-command:
-	rm -f $(BIN)/redlock $(DESTDIR)$(MANDIR)/man1/redlock.1 $(DESTDIR)$(COMPDIR)/redlock
+	rm -f $(BIN)/redlock $(DESTDIR)$(MANDIR)/man1/redlock.1 $(DESTDIR)$(COMPDIR)/redlock \
+	    $(DESTDIR)$(ZSHDIR)/_redlock $(DESTDIR)$(FISHDIR)/redlock.fish
 
 install: install-command
 uninstall: uninstall-command

@@ -3,6 +3,7 @@
  * Whoever gets the lock runs the command, and keeps the name until nine tenths of the period after its LOCK: a whole
  * period would refuse the host that fires a little earlier next time, and the job would run every second time. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,7 +94,8 @@ static void see(const char *row, void *user)
         if (is_key(&pair, "left"))
             copy(left, sizeof left, &pair);
     }
-    (void)sscanf(left, "%lld", (long long *)&seen->left_ms);
+    if (left[0] != '\0')
+        seen->left_ms = strtoll(left, NULL, 10);
 }
 
 /* -v: who has it, and until when. */

@@ -83,6 +83,12 @@ static inline bool command_is_native(enum command_verb verb)
     return (unsigned)verb >= COMMAND_VERBS - NATIVES;
 }
 
+/* Whether the verb is a question of the handshake about a native command: these stand between the two in the table. */
+static inline bool command_is_question(enum command_verb verb)
+{
+    return verb > COMMAND_TRY && verb < COMMAND_TIME;
+}
+
 /* The question of the handshake whether a server knows the native command of that number. */
 static inline enum command_verb command_question(unsigned native)
 {

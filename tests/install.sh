@@ -31,6 +31,7 @@ laid_out() {
     for file in include/redlock.h lib/libredlock.a lib/libredlock.so lib/libredlock.so.0 \
         lib/pkgconfig/libredlock.pc share/man/man3/libredlock.3 share/man/man8/redlockd.8 sbin/redlockd \
         bin/redlock share/man/man1/redlock.1 share/bash-completion/completions/redlock \
+        share/zsh/site-functions/_redlock share/fish/vendor_completions.d/redlock.fish \
         share/doc/redlockd/{README.md,LICENSE,protocol.txt} \
         share/doc/redlockd/examples/{stock.c,resource.h,loop_poll.c,nightly.sh}; do
         [ -e "$root$prefix/$file" ] || { echo "no $file"; return 1; }

@@ -301,3 +301,22 @@ func write(t *testing.T, path, text string) string {
 	}
 	return path
 }
+
+func TestNamesMayBeBuiltFromAnything(t *testing.T) {
+	for name, parts := range map[string][]string{
+		"order:17": {"order", "17"}, "file:a%20b%3Ac": {"file", "a b:c"}, "%231:%3D%22%2C%25": {"#1", "=\",%"},
+		"%C3%A9%0A": {"\u00e9\n"}, "order:": {"order", ""},
+	} {
+		if made, err := NameOf(parts...); made != name || err != nil {
+			t.Errorf("%q: %q %v", parts, made, err)
+		}
+		if back := PartsOf(name); strings.Join(back, "|") != strings.Join(parts, "|") {
+			t.Errorf("%q: %q", name, back)
+		}
+	}
+	for _, parts := range [][]string{{}, {""}, {"", "x"}, {strings.Repeat("x", 201)}} {
+		if name, err := NameOf(parts...); !errors.Is(err, ErrBadArg) {
+			t.Errorf("%q: %q %v", parts, name, err)
+		}
+	}
+}

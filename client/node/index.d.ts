@@ -104,6 +104,13 @@ export class Lock extends EventEmitter {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A name of several parts, whatever is in them: nameOf('order', 17) is "order:17", and nameOf('file', 'a b:c') is
+ * "file:a%20b%3Ac". Different parts have different names. The other libraries for redlockd encode alike.
+ * @throws BadArgumentError if it is longer than 200 bytes, or the first part is empty */
+export function nameOf(...parts: (string | number | bigint)[]): string;
+/** The parts of a name by nameOf(), for people to read. */
+export function partsOf(name: string): string[];
+
 export type ErrorCode = 'BUSY' | 'TIMEOUT' | 'NOQUORUM' | 'NOTHELD' | 'CANCELLED' | 'MODE' | 'LIMIT' | 'DRAINING' | 'DENIED' |
   'AUTH' | 'UNSUPPORTED' | 'BADARG' | 'LOST' | 'UNREACHABLE' | 'NOANSWER' | 'PROTOCOL' | 'CLOSED' | 'USAGE';
 

@@ -2,7 +2,7 @@
 import redlockd from './index.js';
 
 export const {
-  Client, Lock, RedlockdError, BusyError, LockTimeoutError, NoQuorumError, NotHeldError, CancelledError, ModeError,
+  Client, Lock, nameOf, partsOf, RedlockdError, BusyError, LockTimeoutError, NoQuorumError, NotHeldError, CancelledError, ModeError,
   LimitError, DrainingError, DeniedError, AuthError, UnsupportedError, BadArgumentError, LostError, UnreachableError,
   NoAnswerError, ProtocolError, ClosedError, UsageError,
 } = redlockd;

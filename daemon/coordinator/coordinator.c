@@ -424,7 +424,7 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     bool by_script = command_is_native(event->verb) && native_refused(c, m, event->verb, &event->vote);
     const struct vote *vote = by_script ? &not_run : &event->vote;
     bool refused = vote->kind == VOTE_ERROR || vote->kind == VOTE_NOT_RUN;
-    if (refused && !lacks_queue_rights(event) && !native_is_question(event->verb))
+    if (refused && !lacks_queue_rights(event) && !command_is_question(event->verb))
         master_answered_error(c, m, verb, vote->kind == VOTE_ERROR ? vote->error : ERROR_OTHER);
     if (event->verb == COMMAND_TIME)
         m->liveness.rtt_us = event->rtt_us > 0 ? event->rtt_us : 0;

@@ -214,6 +214,11 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_string(row, "by", master.by);
     if (why[0] != '\0')
         line_row_string(row, "why", why);
+    char natives[NATIVE_BYTES];
+    if (master.natives != 0)
+        line_row_string(row, "native", loop_native_words(master.natives, natives));
+    if (master.natives_denied != 0)
+        line_row_string(row, "allow", loop_native_rights(master.natives_denied, ',', natives));
     if (master.clock_known)
         line_row_signed(row, "clock", master.clock_ahead_ms);
     if (master.why == WHY_FENCE)
@@ -227,11 +232,6 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
         row_sets(view, row, i);
     }
-    char natives[NATIVE_BYTES];
-    if (master.natives != 0)
-        line_row_string(row, "native", loop_native_words(master.natives, natives));
-    if (master.natives_denied != 0)
-        line_row_string(row, "allow", loop_native_rights(master.natives_denied, ',', natives));
     if (view->conf->nodes[i].no_kill)
         line_row_string(row, "no_kill", "yes");
     if (master.evicts)

@@ -71,6 +71,13 @@ static void node_may_not_publish(struct node *n)
              n->address->address.shown);
 }
 
+/* A server need not know native commands, nor allow them, nor need each key be a string: that is no error. */
+static bool is_to_native(enum command_verb verb, enum vote_error error)
+{
+    bool usual = error == ERROR_OTHER || error == ERROR_NOPERM || error == ERROR_WRONGTYPE;
+    return usual && (command_is_question(verb) || command_is_native(verb));
+}
+
 /* false: the replies are out of step with the commands, so none of them was trusted. */
 static bool node_vote_error(struct node *n, enum command_verb verb, enum vote_error error,
                             const struct resp_reply *reply)
@@ -80,7 +87,8 @@ static bool node_vote_error(struct node *n, enum command_verb verb, enum vote_er
         node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
         return false;
     }
-    node_error(n, error, reply);
+    if (!is_to_native(verb, error))
+        node_error(n, error, reply);
     return true;
 }
 

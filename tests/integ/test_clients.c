@@ -380,6 +380,6 @@ T(limits_by_name)
     client_open(&d, &redlockd);
     ask(&d, "-LIMIT five limit=max_locks*", "LOCK five");
     client_close(&b);
-    eventually(rows_of("WAITERS") == 0);
+    eventually(rows_of("WAITERS") == 0 && rows_of("LOCKS") == 3);
     lock(&d, "three wait=10s");
 }

@@ -65,7 +65,7 @@ static const char *const refused[][2] = {
     {"RESUME name", "-BADARG*"},
     {"RESUME name token=12", "-BADARG*"},
     {"RESUME name token=%40 hold=lease", "-BADARG*"},
-    {"RESUME name token=%40 wait=1s", "-BADARG*"},
+    {"RESUME name token=%40 wait=1x", "-BADARG*"},
     {"RESUME name token=%40 ttl=61s", "-BADARG*max_ttl*"},
     {"RESUME name token=%40 ttl=20s max=10s", "-BADARG*"},
     {"RESUME name token=%40", "-NOTHELD*"},

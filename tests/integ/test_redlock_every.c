@@ -29,7 +29,7 @@ T(the_next_host_finds_it_done)
     ck_assert_str_eq(output(&c), "done\n");
     ck_assert(is_kept("job"));
     client_send(&a, "WHO job");
-    const char *row = keep(client_rows_at(&a, __FILE__, __LINE__));
+    const char *row = client_rows_at(&a, __FILE__, __LINE__);
     ck_assert_int_gt(number(row, "left"), 53 * 60000); /* nine tenths of the hour */
     ck_assert_int_le(number(row, "left"), 54 * 60000);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--every", "1h", "job", "--", "echo", "again"), 0);
@@ -119,4 +119,73 @@ T(wrong_options)
         ck_assert_msg(strstr(errors(&c), wrong[i][3]) != NULL, "%u: %s", i, errors(&c));
     }
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--every", "1h", "a,b", "true"), 125);
+}
+
+/* ---- ten hosts at five daemons ---- */
+
+enum { HOSTS = 10, DAEMONS = 5 };
+
+static const char six_seconds[] = "restart_guard: on\nmax_ttl: 6s\ndefault_ttl: 6s\n";
+static struct daemon five[DAEMONS];
+static struct command host[HOSTS];
+
+/* All begin at once. Returns how many have run the job; *fence is its fence. */
+static unsigned all_begin(int64_t *fence)
+{
+    unsigned ran = 0;
+
+    for (unsigned i = 0; i < HOSTS; i++) {
+        command_use(&five[i % DAEMONS]);
+        START(&host[i], redlock_binary(), "run", "--every", "1h", "job", "--", "sh", "-c",
+              "echo $REDLOCK_FENCE");
+    }
+    for (unsigned i = 0; i < HOSTS; i++) {
+        (void)command_code(&host[i]); /* too few masters may vote now and then */
+        if (*output(&host[i]) == '\0')
+            continue;
+        ran++;
+        *fence = atoll(output(&host[i]));
+    }
+    return ran;
+}
+
+static void restart_empty(unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < first + count; i++)
+        server_kill(&masters.server[i]);
+    for (unsigned i = first; i < first + count; i++)
+        server_start(&masters.server[i]);
+}
+
+static bool has_marks(void)
+{
+    client_send(&a, "WHO job");
+    const char *rows = client_rows_at(&a, __FILE__, __LINE__);
+    return rows_with(rows, "mode=kept") == 1 && rows_with(rows, "votes=5/5") == 1;
+}
+
+static bool is_run_again(int64_t *fence)
+{
+    return all_begin(fence) == 1;
+}
+
+/* A minority at a time takes nothing away; a majority at once may have the job run a second time, with a greater fence. */
+T(ten_hosts_while_masters_are_restarted_empty)
+{
+    int64_t fence = 0, second = 0;
+
+    cluster_start(&masters, DAEMONS, UNIX);
+    cluster_trust(&masters, 6000);
+    for (unsigned i = 0; i < DAEMONS; i++)
+        daemon_serves(&five[i], &masters, six_seconds, &a);
+    eventually(is_run_again(&fence));
+    for (unsigned i = 0; i < DAEMONS; i++) {
+        eventually(has_marks());
+        restart_empty(i, 1);
+        ck_assert_uint_eq(all_begin(&second), 0);
+    }
+    eventually(has_marks());
+    restart_empty(0, 3);
+    eventually_within(is_run_again(&second), 60000);
+    ck_assert_int_gt(second, fence);
 }

@@ -204,6 +204,36 @@ T(bash_completes)
     ck_assert_ptr_nonnull(strstr(names, "night\\$\\(touch\\$"));
 }
 
+/* What fish offers for this line. */
+static const char *fish_completion(const char *line)
+{
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "source client/redlock.fish; function redlock; $R $argv; end; function timeout; $argv[2..]; end\n"
+        "complete -C '%s'",
+        line);
+    ck_assert_int_eq(RUN(&c, "fish", "--no-config", "-c", text), 0);
+    ck_assert_str_eq(errors(&c), "");
+    return output(&c);
+}
+
+T(fish_completes)
+{
+    begin(PATIENT);
+    RUN(&c, "sh", "-c", "command -v fish");
+    if (output(&c)[0] == '\0')
+        return; /* this machine has no fish */
+    ck_assert_str_eq(fish_completion("redlock ru"), "run\n");
+    ck_assert_str_eq(fish_completion("redlock -a lock1.example:7335 show n"), "nodes\n");
+    ck_assert_str_eq(fish_completion("redlock run --gr"), "--grace\n");
+    ck_assert_str_eq(fish_completion("redlock run -w 3"), "30s\n");
+    ck_assert_ptr_nonnull(strstr(fish_completion("redlock run job -- tru"), "true"));
+    lock(&a, "nightly ttl=20s");
+    lock(&a, "night(touch${IFS}/nonexistent/x>&2) ttl=20s");
+    ck_assert_uint_eq(rows_with(fish_completion("redlock check nig"), "night"), 2);
+}
+
 /* ---- the manual ---- */
 
 /* Every option in --help is in the manual and in the completion. */
@@ -211,8 +241,8 @@ T(help_manual_and_completion_agree)
 {
     static const char *const subcommands[] = {"run",  "lock", "unlock", "extend", "check",
                                               "show", "who",  "break",  "top"};
-    char *manual = keep(file_read("client/redlock.1")),
-         *completion_file = keep(file_read("client/redlock.bash"));
+    char *manual = keep(file_read("client/redlock.1")), *bash = keep(file_read("client/redlock.bash")),
+         *zsh = keep(file_read("client/redlock.zsh")), *fish = keep(file_read("client/redlock.fish"));
     begin(PATIENT);
     for (unsigned i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++) {
         ck_assert_int_eq(RUN(&c, redlock_binary(), subcommands[i], "--help"), 0);
@@ -224,7 +254,10 @@ T(help_manual_and_completion_agree)
             snprintf(word, sizeof word, "\\-%.*s", len, at + 2);
             ck_assert_msg(strstr(manual, word) != NULL, "%s: not in the manual", word);
             snprintf(word, sizeof word, "--%.*s", len, at + 2);
-            ck_assert_msg(strstr(completion_file, word) != NULL, "%s: not completed", word);
+            ck_assert_msg(strstr(bash, word) != NULL, "%s: not completed by bash", word);
+            ck_assert_msg(strstr(zsh, word) != NULL, "%s: not completed by zsh", word);
+            snprintf(word, sizeof word, " -l %.*s", len, at + 2);
+            ck_assert_msg(strstr(fish, word) != NULL, "%s: not completed by fish", word);
         }
     }
 }

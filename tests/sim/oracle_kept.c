@@ -62,7 +62,9 @@ void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const stru
     const struct sim_tok *mark = &w->oracle.tok[msg->tok];
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     int64_t left_ms = store_keeps_ms(master_key(m, msg->name), now_ms, msg->tok) - now_ms;
-    if (msg->number != 1 && left_ms != mark->keep_ms)
+    bool right = mark->kept_us != 0 ? left_ms <= mark->keep_ms
+                                    : left_ms == mark->keep_ms; /* once told: it is lengthened */
+    if (msg->number != 1 && !right)
         violation(w, 2, "n%u is to be kept for %lld ms, but mark T%u is extended to %lld ms on m%u",
                   mark->name, (long long)mark->keep_ms, msg->tok, (long long)left_ms, m->index);
 }
@@ -82,6 +84,21 @@ static unsigned have_mark(const struct sim_world *w, const struct sim_daemon *d,
     return (unsigned)__builtin_popcount(*set);
 }
 
+/* Masters that have the mark for that long. */
+static uint16_t to_the_end(const struct sim_world *w, uint32_t tok, int64_t left_ms)
+{
+    enum { CLOCKS_MS = 50 };
+    uint16_t set = 0;
+    for (unsigned i = 0; i < w->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        int64_t now_ms = clock_ms(&m->clock, w->now_us);
+        int64_t ends_ms = store_keeps_ms(master_key(m, w->oracle.tok[tok].name), now_ms, tok);
+        if (ends_ms - now_ms + CLOCKS_MS >= left_ms)
+            set |= oracle_bit(i);
+    }
+    return set;
+}
+
 /* Since then the master has lost its memory, or its clock was wrong: keys end early there. */
 static bool may_have_lost(const struct sim_master *m, int64_t since_us)
 {
@@ -95,7 +112,10 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
     uint32_t tok = o->keeping[d->index][name];
     struct sim_tok *mark = &o->tok[tok];
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
-    unsigned lost = 0, have = have_mark(w, d, tok, &mark->kept_had);
+    unsigned lost = 0, have;
+    have_mark(w, d, tok, &mark->kept_had);
+    mark->kept_had &= to_the_end(w, tok, reply->until_ms - now_ms);
+    have = (unsigned)__builtin_popcount(mark->kept_had);
     for (unsigned i = d->first; i < d->masters; i++)
         lost += may_have_lost(&w->master[i], w->now_us - 2 * w->plan->param[P_TAIL] - 10000000);
     if (mark->keep_ms == 0 || reply->until_ms > now_ms + mark->keep_ms)
@@ -149,9 +169,16 @@ void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t
 void oracle_drops_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
 {
     const struct sim_tok *mark = &w->oracle.tok[tok];
+    unsigned lost = 0;
     uint16_t set;
+    for (unsigned i = d->first; i < d->masters; i++)
+        lost += may_have_lost(&w->master[i], mark->kept_us);
     if (mark->kept_us == 0 || w->oracle.kept[mark->name] != tok || mark->broken)
         return;
+    if (lost >= quorum_blocking(d->masters - d->first)) { /* it looks as if somebody had released it there */
+        w->oracle.kept[mark->name] = 0;
+        return;
+    }
     if (have_mark(w, d, tok, &set) >= quorum_blocking(d->masters - d->first) &&
         w->now_us < mark->kept_until_us)
         violation(w, 2, "d%u drops mark T%u of n%u, which keeps the name until %.6f", d->index, tok,

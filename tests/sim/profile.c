@@ -122,7 +122,7 @@ static void draw_natives(struct sim_plan *plan, struct swarm *swarm)
     };
     static const int64_t kinds[] = {NOTHING,    REDIS_8_4,  REDIS_8_4,  VALKEY_9_1,
                                     VALKEY_9_1, VALKEY_9_0, VALKEY_8_1, ALL};
-    struct draw draw = {.seed = plan->seed, .who = 21};
+    struct draw draw = {.seed = plan->seed, .who = 31};
     bool any = percent(&draw, 70), one = percent(&draw, 40);
     int64_t kind = kinds[between(&draw, 1, 7)];
     if (plan->mutant != MUTANT_NONE) /* aim.c says where they show a planted bug */

@@ -2,11 +2,6 @@
 #include "tests/sim/mutant.h"
 #include "tests/sim/store_readers.h"
 
-static bool asks(enum command_verb verb)
-{
-    return verb > COMMAND_TRY && verb < COMMAND_TIME;
-}
-
 bool store_native(struct store_key *key, int64_t now_ms, const struct store_command *command,
                   struct vote *vote)
 {
@@ -31,7 +26,7 @@ bool store_native_refuses(const struct store_command *command, enum vote_error e
 {
     bool sets = command->native == COMMAND_MOVE_IFEQ || command->native == COMMAND_SET_MSETEX ||
                 command->verb == COMMAND_TRY_IFEQ || command->verb == COMMAND_TRY_MSETEX;
-    if (!command_is_native(command->native) && !asks(command->verb))
+    if (!command_is_native(command->native) && !command_is_question(command->verb))
         return false;
     *refuses = error != ERROR_OOM || sets;
     return true;

@@ -130,7 +130,7 @@ static void rights_collect(void)
     struct resp_format *format = resp_format_new("redlock:");
     for (unsigned verb = 0; verb < COMMAND_VERBS; verb++) {
         struct command command = command_of((enum command_verb)verb, "job", 10);
-        if (command_is_native(command.verb) || (verb > COMMAND_TRY && verb < COMMAND_TIME))
+        if (command_is_native(command.verb) || command_is_question(command.verb))
             continue; /* for these there is a second line, and scripts do the same */
         bytes[resp_command(bytes, format, &command)] = 0;
         right_of_bytes(bytes);

@@ -107,7 +107,7 @@ T(a_master_that_is_away_gets_that_release_when_it_is_back)
     vote("0", "EXTEND " HOUR);
     vote("1", "EXTEND NO");
     work();
-    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 " HOUR " *", "s1 #2 -NOQUORUM *",
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 3600000 *", "s1 #2 -NOQUORUM *",
            "m0-1 RELEASE job T2|T1 WAKE");
     vote("0", "RELEASE YES");
     vote("1", "RELEASE NO");
@@ -247,6 +247,25 @@ T(the_old_token_is_worth_nothing)
     ck_assert_uint_eq(kept_names(), 1);
 }
 
+/* The RESUME came first, so it has the lock; the UNLOCK is too late. */
+T(a_lock_that_is_being_resumed_is_not_kept)
+{
+    held(3);
+    ask(2, "RESUME job token=T1");
+    ask(1, "UNLOCK job keep=1h");
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 MOVE job T1 T3");
+    vote("0-1", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "MOVE NO");
+    EXPECT("s1 #3 -NOTHELD job *", "m0-2 RELEASE job T3|T1 WAKE");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    vote("0-1", "RELEASE NO");
+    vote("2", "MOVE YES, MOVE NO, EXTEND 10000, ZADD YES, RELEASE NO");
+    forget();
+    ck_assert_uint_eq(kept_names(), 0);
+}
+
 T(a_lock_whose_time_is_over_is_not_kept)
 {
     start(3);
@@ -351,7 +370,7 @@ T(a_mark_is_set_again_on_a_master_that_forgot_it)
     forgets(2);
     work();
     EXPECT("m0-2 EXTEND job T2 1 most=0");
-    vote("0-1", "EXTEND 3500000");
+    vote("0-1", "EXTEND 3600000");
     EXPECT_NOTHING();
     vote("2", "EXTEND NO");
     EXPECT("m2 HEAL job T2 1700003601100");
@@ -360,7 +379,7 @@ T(a_mark_is_set_again_on_a_master_that_forgot_it)
     forgets(1); /* the master in quarantine counts: it was healed */
     work();
     EXPECT("m0-2 EXTEND job T2 1 most=0");
-    vote("0,2", "EXTEND 3500000");
+    vote("0,2", "EXTEND 3600000");
     vote("1", "EXTEND NO");
     EXPECT("m1 HEAL job T2 1700003601100");
     vote("1", "HEAL YES");
@@ -371,13 +390,13 @@ T(but_only_where_q_masters_have_it)
     kept(3);
     forgets(2);
     work();
-    vote("0", "EXTEND 3500000");
+    vote("0", "EXTEND 3600000");
     vote("1", "EXTEND OOM");
     vote("2", "EXTEND NO");
     EXPECT("m0-2 EXTEND job T2 1 most=0");
     at(3100); /* it looks again, ever more rarely */
     EXPECT("m0-2 EXTEND job T2 1 most=0");
-    vote("0-1", "EXTEND 3500000");
+    vote("0-1", "EXTEND 3600000");
     vote("2", "EXTEND NO");
     EXPECT("m2 HEAL job T2 *");
     vote("2", "HEAL YES");
@@ -399,16 +418,35 @@ T(a_master_that_was_away_gets_the_mark)
     vote("2", "KILL 0");
     forget();
     work();
-    vote("0-1", "EXTEND 3500000");
+    vote("0-1", "EXTEND 3600000");
     vote("2", "EXTEND NO"); /* the lock's key is there: a heal finds it, until its TTL is over */
     EXPECT("m0-2 EXTEND job T2 1 most=0", "m2 HEAL job T2 *");
     vote("2", "HEAL NO");
     at(3100);
     EXPECT("m0-2 EXTEND job T2 1 most=0");
-    vote("0-1", "EXTEND 3500000");
+    vote("0-1", "EXTEND 3600000");
     vote("2", "EXTEND NO");
     EXPECT("m2 HEAL job T2 *");
     vote("2", "HEAL YES");
+}
+
+/* The master moved the token to the mark, and did not run the EXTEND, so the mark ends there with the lock's TTL. */
+T(a_mark_that_would_end_early_is_lengthened)
+{
+    held(3);
+    ask(1, "UNLOCK job keep=1h");
+    vote("0-2", "MOVE YES");
+    vote("0-1", "EXTEND " HOUR);
+    vote("2", "EXTEND OOM");
+    hears("0", "letter job");
+    forget();
+    at(1120);
+    vote("0-1", "EXTEND 3599980");
+    vote("2", "EXTEND 9000");
+    EXPECT("m0-2 EXTEND job T2 1 most=0", "m2 EXTEND job T2 3599980 most=0");
+    vote("2", "EXTEND 3599980");
+    at(30000);
+    EXPECT_NOTHING();
 }
 
 /* ---- BREAK ---- */
@@ -439,7 +477,7 @@ T(letters_about_it_prove_nothing_and_cost_a_question_a_second)
         if (unanswered(0) == 0)
             continue;
         asked++;
-        vote("0-2", "EXTEND 3000000");
+        vote("0-2", "EXTEND 3600000");
         forget();
     }
     ck_assert_uint_ge(asked, 5);
@@ -455,7 +493,7 @@ T(a_master_where_it_was_released_is_not_healed)
     hears("0", "letter job");
     at(1120);
     vote("0", "EXTEND NO");
-    vote("1-2", "EXTEND 3000000");
+    vote("1-2", "EXTEND 3600000");
     EXPECT("m0-2 EXTEND job T2 1 most=0");
     at(30000);
     EXPECT_NOTHING();
@@ -497,7 +535,7 @@ T(of_many_marks_64_are_asked_about_at_a_time)
     work();
     ck_assert_uint_eq(unanswered(0), 64);
     for (; unanswered(0) != 0; begun++) {
-        vote("0-1", "EXTEND 3500000");
+        vote("0-1", "EXTEND 3600000");
         vote("2", "EXTEND NO");
         while (strcmp(unanswered_verb(2), "HEAL") == 0)
             vote("2", "HEAL YES");

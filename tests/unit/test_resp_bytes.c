@@ -302,7 +302,7 @@ T_EACH(lengths_are_true, 6)
         const char *at = take_length(bytes, '*', &words);
         int key = snprintf(want, sizeof want, "%s%.*s", prefix, (int)command.name.len, name);
         bool group = command.verb == COMMAND_GROUP_SET || command.verb == COMMAND_GROUP_NEW;
-        group |= command.verb >= COMMAND_TRY && command.verb < COMMAND_TIME;
+        group |= command.verb == COMMAND_TRY || command_is_question(command.verb);
         bool key_seen = group || resp_script_of(command.verb) < 0;
         for (; words > 0; words--) {
             at = take_length(at, '$', &bytes_of_word);

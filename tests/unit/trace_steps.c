@@ -58,14 +58,9 @@ static void check_send(unsigned master, const struct command *command)
         trace_fail("another name's bucket");
 }
 
-static bool asks_native(const struct command *command)
-{
-    return command->verb > COMMAND_TRY && command->verb < COMMAND_TIME;
-}
-
 static bool is_hidden(const struct command *command)
 {
-    if (asks_native(command))
+    if (command_is_question(command->verb))
         return true;
     if (command->verb == COMMAND_LETTER)
         return !show_letters;
@@ -187,9 +182,9 @@ struct vote marker_vote(unsigned master, const struct command *command)
     bool writes = marks && group_model_writes(command->verb, marker->there, &marker->group, &group,
                                               (int64_t)command->waited_ms, now + marker->clock_ms);
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
-    if (asks_native(command))
+    if (command_is_question(command->verb))
         value.kind = trace_natives[master] >> (command->verb - COMMAND_TRY - 1) & 1 ? VOTE_NO : VOTE_ERROR;
-    if (asks_native(command))
+    if (command_is_question(command->verb))
         return value;
     if (command->verb == COMMAND_TRY)
         return (struct vote){.kind = VOTE_YES};

@@ -8,7 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { test, after } = require('node:test');
 const tls = require('node:tls');
-const { Client, RedlockdError, BadArgumentError, UnreachableError, UsageError, CancelledError } = require('../index.js');
+const { Client, nameOf, partsOf, RedlockdError, BadArgumentError, UnreachableError, UsageError, CancelledError } = require('../index.js');
 const { parse } = require('../lib/line.js');
 const { Sample, bootFloor, bootCeil } = require('../lib/clock.js');
 const { parseAddress, show } = require('../lib/address.js');
@@ -161,4 +161,16 @@ test('a secret goes to a loopback address that was given', async () => {
   await client.close();
   assert.equal(heard[0], 'AUTH me s');
   server.close();
+});
+
+test('a name may be built from anything', () => {
+  const names = {
+    'order:17': ['order', 17], 'file:a%20b%3Ac': ['file', 'a b:c'], '%231:%3D%22%2C%25': ['#1', '=",%'],
+    '%C3%A9%0A': ['\u00e9\n'], 'order:': ['order', ''],
+  };
+  for (const [name, parts] of Object.entries(names)) {
+    assert.equal(nameOf(...parts), name);
+    assert.deepEqual(partsOf(name), parts.map(String));
+  }
+  for (const parts of [[], [''], ['', 'x'], ['x'.repeat(201)]]) assert.throws(() => nameOf(...parts), BadArgumentError);
 });

@@ -343,6 +343,7 @@ struct kept {
     int64_t asked_ms;      /* when the masters were last asked about it */
     masters_t had;         /* masters that acknowledged the mark in their present memory */
     masters_t healing;     /* masters that were sent a heal without a reply */
+    masters_t brief;       /* masters where the mark would end before its time */
     masters_t confirmed;   /* masters whose answer counts even in quarantine */
     masters_t gone;    /* masters that had acknowledged it, or the lock, and lost it: it was released there */
     masters_t sent;    /* masters that were sent it, and so owe its release */

@@ -125,6 +125,18 @@ void kept_request(struct coordinator *c, const struct coordinator_event *event, 
 
 /* ---- commands ---- */
 
+void kept_lengthen(struct coordinator *c, const struct kept *kept, const struct round *round,
+                   masters_t masters)
+{
+    int64_t left_ms = kept->ends_ms - c->now_ms;
+    if (masters == 0 || left_ms <= 0)
+        return;
+    struct command *command = action_command(c, masters, COMMAND_EXTEND, kept->name);
+    command->ref = round->id;
+    command->token = kept->token;
+    command->number = (uint64_t)left_ms;
+}
+
 void kept_ask(struct coordinator *c, const struct round *round, masters_t masters)
 {
     enum { LENGTHENS_NO_TTL_MS = 1 };
@@ -256,6 +268,13 @@ void kept_decide(struct coordinator *c, struct round *round, bool late)
 
 /* ---- votes ---- */
 
+/* The master moved the token to the mark, but was not heard to extend it: the mark ends there with the lock's TTL. */
+static bool kept_is_brief(const struct coordinator *c, const struct kept *kept, uint64_t left_ms)
+{
+    enum { CLOCKS_MS = 100 };
+    return kept->told && (int64_t)left_ms + CLOCKS_MS < kept->ends_ms - c->now_ms;
+}
+
 /* A clock that jumped may have ended a key early, so that a missing one proves no release there. */
 static void kept_missed(const struct coordinator *c, struct kept *kept, masters_t bit)
 {
@@ -272,6 +291,9 @@ void kept_voted(struct coordinator *c, const struct round *round, unsigned maste
     if (kept == NULL || (round->voided & bit))
         return;
     kept_refresh(c, kept);
+    kept->brief = masters_without(kept->brief, bit);
+    if (vote->kind == VOTE_NUMBER && kept_is_brief(c, kept, vote->number))
+        kept->brief |= bit;
     if (vote->kind == VOTE_NO)
         kept_missed(c, kept, bit);
     else if (vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER)

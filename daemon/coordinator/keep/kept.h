@@ -59,6 +59,9 @@ void kept_check(const struct coordinator *c);
 void kept_refresh(struct coordinator *c, struct kept *kept);
 /* Sets the mark on those of these masters that are in service. */
 void kept_heal(struct coordinator *c, struct kept *kept, masters_t masters);
+/* Lets the mark live on to its end on masters where it would end before; the answers are this round's. */
+void kept_lengthen(struct coordinator *c, const struct kept *kept, const struct round *round,
+                   masters_t masters);
 /* The mark was told to its client: it is looked after from now on. An older one of the name is dropped. */
 void kept_begins(struct coordinator *c, struct kept *kept);
 /* The masters are to be asked about it. */

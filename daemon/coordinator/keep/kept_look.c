@@ -7,7 +7,7 @@
  *     EXTEND by 1 ms, which lengthens no TTL, of at most 64 marks at a time: the driver makes one command of them
  *          |   \-- N-Q+1 lost what they had acknowledged: somebody released it; it is dropped
  *          | Q masters have it
- *     HEAL where it was forgotten
+ *     HEAL where it was forgotten, EXTEND where it would end before the others
  *
  * A walk that leaves a mark unhealed, since a clock is not known or the master refused, comes again after a second, then
  * two, four, up to a minute. */
@@ -206,6 +206,8 @@ void kept_looked(struct coordinator *c, struct kept *kept, struct round *round, 
     masters_t refused = round->tally.refused;
     if (!late && round_silent(round) != 0)
         return;
+    if (stands)
+        kept_lengthen(c, kept, round, kept->brief & c->extenders);
     round_decided(c, round);
     c->keeps.asking--;
     kept->asking = false;

@@ -323,7 +323,7 @@ static void tried(struct coordinator *c, struct master *m, const struct vote *vo
 
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
-    if (native_is_question(verb))
+    if (command_is_question(verb))
         native_told(c, m, verb, vote);
     if (verb == COMMAND_INFO && is_served(c, m))
         policy_told(m, vote);
@@ -341,7 +341,7 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
         if (verb == COMMAND_PROBE)
             probe_told(c, m, vote);
         master_catch_up(c, m);
-    } else if (m->handshake.asking && !native_is_question(verb)) {
+    } else if (m->handshake.asking && !command_is_question(verb)) {
         handshake_told(c, m, verb, vote);
     }
     rearm_waiting(c);

@@ -20,11 +20,6 @@
 void native_ask(struct coordinator *c, struct master *m);
 /* Asks once more for those that its ACL denied, which an operator may have allowed since. */
 void native_ask_denied(struct coordinator *c, struct master *m);
-/* Whether the verb is one of these questions, which stand between the two in the table. */
-static inline bool native_is_question(enum command_verb verb)
-{
-    return verb > COMMAND_TRY && verb < COMMAND_TIME;
-}
 /* Handles the answer. */
 void native_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);
 /* Whether an answer to a native command says that it was not run, and that the script has to be asked: as after

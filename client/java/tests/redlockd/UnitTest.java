@@ -19,7 +19,20 @@ final class UnitTest {
         checks.check("words that would end a line are refused", UnitTest::words);
         checks.check("options: durations and copies", UnitTest::options);
         checks.check("deadlines by the daemon's clock", UnitTest::deadlines);
+        checks.check("a name may be built from anything", UnitTest::names);
         checks.check("the clock counts what the wall clock gains", UnitTest::clock);
+    }
+
+    private static void names() {
+        Map.of("order:17", List.of("order", "17"), "file:a%20b%3Ac", List.of("file", "a b:c"), "%231:%3D%22%2C%25",
+                List.of("#1", "=\",%"), "%C3%A9%0A", List.of("\u00e9\n"), "order:", List.of("order", ""))
+                .forEach((name, parts) -> {
+                    equal(name, Names.of(parts.toArray()));
+                    equal(parts, Names.partsOf(name));
+                });
+        for (Object[] parts : new Object[][] {{}, {""}, {"", "x"}, {"x".repeat(201)}}) {
+            thrown(IllegalArgumentException.class, () -> Names.of(parts));
+        }
     }
 
     private static void addresses() {
