@@ -430,6 +430,20 @@ T(a_master_that_was_away_gets_the_mark)
     vote("2", "HEAL YES");
 }
 
+/* The session need not show the token of its own lock, also where that may live on only by an EXTEND elsewhere. */
+T(a_lock_that_is_over_here_is_kept_by_its_token)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease ttl=1s");
+    forget();
+    now = 1990; /* the request is handled before what is due */
+    ask(1, "UNLOCK job keep=1h");
+    EXPECT("m0-2 MOVE job T1 T2");
+    vote("0-2", "MOVE NO");
+    EXPECT("s1 #2 -NOTHELD job*", "m0-2 RELEASE job *");
+    vote("0-2", "RELEASE NO");
+}
+
 /* The master moved the token to the mark, and did not run the EXTEND, so the mark ends there with the lock's TTL. */
 T(a_mark_that_would_end_early_is_lengthened)
 {

@@ -80,7 +80,7 @@ static void take_over(struct coordinator *c, struct kept *kept, struct lease *le
     if (kept->has_other)
         kept->other = *secret_other(lease);
     kept->gone = lease->copies.released_elsewhere;
-    kept->had = heal_had(c, lease);
+    kept->had = masters_without(heal_had(c, lease), kept->gone);
     kept->sent = lease->copies.sent | lease->copies.may;
     if (lease_is_bound(lease) && !own)
         action_notice(c, NOTICE_LOST, lease)->reason = LOST_RELEASED;

@@ -241,12 +241,15 @@ static void unlock_keep(struct coordinator *c, const struct coordinator_event *e
         reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
-    if (lease != NULL && c->now_ms >= lease->until_ms) {
-        rounds_end_extends(c, lease);
-        lease_lost(c, lease, LOST_EXPIRED);
-        lease = NULL;
+    if (lease == NULL || c->now_ms < lease->until_ms) {
+        kept_request(c, event, lease, own);
+        return;
     }
-    kept_request(c, event, lease, own && lease != NULL);
+    struct coordinator_event by_token = *event; /* the session need not have shown it */
+    by_token.what.token = lease->hold.token;
+    rounds_end_extends(c, lease);
+    lease_lost(c, lease, LOST_EXPIRED);
+    kept_request(c, &by_token, NULL, false);
 }
 
 static void unlock(struct coordinator *c, const struct coordinator_event *event)
