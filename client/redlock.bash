@@ -18,6 +18,7 @@ _redlock_options() {
     local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet -v --verbose --timeout --shared --slots --note --client'
     case $1 in
     run) echo "$take -c --command --every --keep --every-try --max --grace -a --address -h --help --" ;;
+    lead) echo '--data --restart -t --ttl -q --quiet -v --verbose --max --grace --note --client -c --command -a --address -h --help --' ;;
     lock) echo "$take --lease -a --address -h --help" ;;
     extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
     unlock | check) echo '-q --quiet -a --address -h --help' ;;
@@ -50,16 +51,16 @@ _redlock() {
     local subcommand=${COMP_WORDS[at]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq "$at" ]; then
-        _redlock_words "$word" run lock unlock extend check show who break ping top mkuser -a --address --help --version
+        _redlock_words "$word" run lead lock unlock extend check show who break ping top mkuser -a --address --help --version
         return
     fi
-    [ "$subcommand" = run ] && _redlock_command && return
+    [[ $subcommand == run || $subcommand == lead ]] && _redlock_command && return
     case $before in
     -t | --ttl | -w | --wait | --timeout | --every | --keep | --max | --grace | -d | --delay)
         _redlock_words "$word" 1s 10s 30s 1m 5m 1h
         return
         ;;
-    -E | --conflict-exit-code | --note | --client | -c | --command | --slot | --slots) return ;;
+    -E | --conflict-exit-code | --note | --client | --data | -c | --command | --slot | --slots) return ;;
     -a | --address)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -68,7 +69,7 @@ _redlock() {
     case $subcommand:$word in
     *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
     show:*) _redlock_words "$word" locks waiters nodes daemons clients stats config version ;;
-    run:* | lock:* | unlock:* | extend:* | check:* | who:* | break:*) _redlock_names "$word" ;;
+    run:* | lead:* | lock:* | unlock:* | extend:* | check:* | who:* | break:*) _redlock_names "$word" ;;
     esac
 }
 

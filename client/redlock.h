@@ -67,6 +67,7 @@ enum {
     REDLOCK_NAMES_MAX = 16,    /* names of one lock, with commas between ... */
     REDLOCK_NAMES_BYTES = 800, /* ... and all of them: in a line of 1024 bytes the options need room, too */
     REDLOCK_SLOTS_MAX = 1024,  /* slots of a name */
+    REDLOCK_DATA_BYTES = 256,  /* longest data */
     REDLOCK_WORD_BYTES = 64,   /* longest note or client word */
     REDLOCK_TOKEN_HEX = 40,    /* digits of a token */
     REDLOCK_LOCKS_MAX = 65536, /* lock objects of a handle */
@@ -205,7 +206,10 @@ struct redlock_lock_options {
     const char *note;       /* a word that SHOW LOCKS prints; default: none */
     enum redlock_mode mode; /* default: REDLOCK_EXCLUSIVE */
     uint32_t slots;         /* asks for one of so many places, see redlock_slot(); default: none */
-    int64_t reserved[5];    /* 0; else the struct is refused */
+    int64_t reserved[4];    /* 0; else the struct is refused */
+    /* What others are to know of the holder, and read with redlock_who(): 1 to 256 visible characters except ". For one
+     * exclusive session lock. Whoever holds the name next tells nothing of it. Default: nothing */
+    const char *data;
 };
 
 /* Takes a lock, waiting for it up to wait_ms. name may be several names, as "from,to": all are taken or none, as one lock
@@ -341,7 +345,7 @@ typedef void redlock_row(const char *row, void *user);
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user);
 
 /* Asks who has the name and who waits for it. The masters say that, so any redlockd can tell: protocol.txt has the
- * rows of WHO. */
+ * rows of WHO. The row of a holder that tells something has data=, fence= and since=. */
 enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user);
 
 /* For operators, as a last resort: takes the name from its holder, who learns of it a few round trips later, or at the next

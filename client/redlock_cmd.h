@@ -10,6 +10,7 @@
  *                        (its start), _family.c (the command and all that it started), _guard.c (the
  *                        command's parent, which watches when we cannot) and _terminal.c; begin with
  *                        redlock_run.h
+ *     redlock_lead.c     lead: run, again and again
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show and who, with redlock_rows.c (rows as a table, as they are, as JSON)
  *     redlock_break.c    break
@@ -43,8 +44,8 @@ enum code {
 };
 
 typedef int subcommand_main(int argc, char **argv);
-subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_who, cmd_break, cmd_ping,
-    cmd_top, cmd_mkuser;
+subcommand_main cmd_run, cmd_lead, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_who, cmd_break,
+    cmd_ping, cmd_top, cmd_mkuser;
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 

@@ -13,6 +13,7 @@ static const struct {
     const char *what;
 } subcommands[] = {
     {"run", cmd_run, "run a command under a lock"},
+    {"lead", cmd_lead, "run a command on one of many hosts, while that one leads"},
     {"lock", cmd_lock, "take a lease, for a script"},
     {"unlock", cmd_unlock, "give it back"},
     {"extend", cmd_extend, "make it last longer"},
@@ -68,9 +69,10 @@ static int leading_address(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        say_line("a subcommand is needed: run, lock, unlock, extend, check, show, who, break, ping, top or "
-                 "mkuser; see "
-                 "`redlock --help`");
+        say_line(
+            "a subcommand is needed: run, lead, lock, unlock, extend, check, show, who, break, ping, top or "
+            "mkuser; see "
+            "`redlock --help`");
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

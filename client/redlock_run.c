@@ -159,7 +159,7 @@ static int finish(struct run *run)
     return code;
 }
 
-static int run_command(struct run *run)
+int run_term(struct run *run)
 {
     char client[REDLOCK_WORD_BYTES + 1];
     int code = CODE_FAILED;
@@ -185,7 +185,11 @@ static int run_command(struct run *run)
         redlock_close(run->redlock);
         return CODE_FAILED;
     }
+    if (run->term)
+        run->term->began = true;
     run_watch(run);
+    if (run->term)
+        run->term->lost = run->lost;
     return finish(run);
 }
 
@@ -283,12 +287,7 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run run = {.take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},
-                      .every = {.period_ms = -1, .keep_ms = -1},
-                      .grace_ms = -1,
-                      .signals = -1,
-                      .timer = -1,
-                      .terminal = {.fd = -1}};
+    struct run run = RUN_BEGIN;
     int code;
 
     if (!read_options(&run, argc, argv, &code))
@@ -305,5 +304,5 @@ int cmd_run(int argc, char **argv)
     run.argv = run.shell[0] ? run.shell : argv + optind;
     if (!every_begin(&run))
         return CODE_FAILED;
-    return run_command(&run);
+    return run_term(&run);
 }

@@ -87,6 +87,20 @@ void terminal_take(const struct terminal *terminal, pid_t group); /* takes it fr
  * failure. */
 pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
 
+/* ---- redlock_run.c, for redlock_lead.c ---- */
+
+struct run;
+/* Takes the lock, runs the command, and returns the exit code. */
+int run_term(struct run *run);
+#define RUN_BEGIN                                                                                    \
+    {                                                                                                \
+        .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},                \
+        .every = {.period_ms = -1, .keep_ms = -1}, .grace_ms = -1,                                  \
+        .signals = -1, .timer = -1, .terminal = {                                                    \
+            .fd = -1                                                                                 \
+        }                                                                                            \
+    }
+
 /* ---- redlock_every.c ---- */
 
 struct run;
@@ -123,6 +137,12 @@ enum redlock_error every_unlock(struct run *run);
  *     +---- nobody is left ----+--------------------------+-----------------------------------+--> over */
 enum run_state { RUN_RUNNING, RUN_LINGERING, RUN_ENDING, RUN_KILLING, RUN_OVER };
 
+/* What becomes of one term of `redlock lead`, in memory that it shares with the process that leads. */
+struct term {
+    bool began; /* the lock was there, and the command was started */
+    bool lost;  /* the command was ended, because the lock was lost */
+};
+
 struct run {
     struct take take;
     struct every every;
@@ -157,6 +177,7 @@ struct run {
     char why[32];
     int64_t killing_ms; /* KILLING: when it began */
     bool told;          /* we have said that some processes cannot be killed */
+    struct term *term;  /* NULL: of `redlock run` */
 };
 
 enum { CLOCK_MS = 50 }; /* from there on redlockd takes a clock for one that stood still */

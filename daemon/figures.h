@@ -69,6 +69,7 @@ struct figure {
     CONNS(denied, COUNTER, SHOWN)                                                                            \
     CORE(locks, GAUGE, SHOWN)                                                                                \
     CORE(waiters, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_waiters", "", "Requests that wait for a lock."))     \
+    CORE(watches, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_watches", "", "Watchers of names."))                 \
     CORE(names, GAUGE, SHOWN, METRIC(LOCKS, "redlockd_names", "", "Names of locks in use."))                 \
     CORE(kept, GAUGE, SHOWN,                                                                                 \
          METRIC(LOCKS, "redlockd_kept_names", "", "Names that are kept though nobody holds them."))          \

@@ -129,11 +129,11 @@ struct command {
     /* As the table says: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
     uint64_t number;
-    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK; GROUP_SET, GROUP_NEW: see the table */
+    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK; GROUP_SET, GROUP_NEW, DATA: see the table */
     uint64_t most_ms;   /* EXTEND, EXTEND_ALL: no longer TTL is left; 0: any */
     bool stays;         /* RELEASE */
     bool shared;        /* ENQUEUE: the head is a reader */
-    bool has_other;     /* RELEASE, MOVE, DOWN */
+    bool has_other;     /* RELEASE, MOVE, DOWN, ADOPT */
     bool has_third;     /* RELEASE: beside other, the value may be a third one */
     uint16_t slots;     /* LOOK, CUT: how many the name has */
     struct token token;
@@ -142,7 +142,10 @@ struct command {
     uint32_t buckets[LIST_NAMES];
     struct token other; /* if has_other */
     struct token third; /* if has_third */
-    struct group group; /* GROUP_SET, GROUP_NEW */
+    union {
+        struct group group; /* GROUP_SET, GROUP_NEW */
+        struct data data;   /* DATA */
+    };
 };
 
 enum vote_kind {
@@ -153,6 +156,8 @@ enum vote_kind {
     VOTE_GROUP,
     VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon of this version can have written it */
     VOTE_TOKEN,
+    VOTE_DATA,    /* ADOPT; number: since when the lock is held, as DATA wrote it */
+    VOTE_SEEN,    /* SEE */
     VOTE_LOOKED,  /* LOOK; number: the TTL in ms of the slot whose key ends first, 0: none is told */
     VOTE_HEARD,   /* another daemon got a message */
     VOTE_UNHEARD, /* one waits, or has the key, and got none; error is NOPERM if PUBLISH is not allowed */
@@ -194,6 +199,17 @@ struct slots_seen {
     uint8_t taken[SLOTS_MAX / 8]; /* bit i % 8 of byte i / 8: slot i has a key */
 };
 
+enum seen_kind { SEEN_NOBODY, SEEN_TOKEN, SEEN_READERS, SEEN_SLOTS };
+
+/* Who has a name, as a master has it. */
+struct seen {
+    enum seen_kind kind;
+    struct token token; /* SEEN_TOKEN; a value that is no token of ours is hashed to one */
+    uint64_t ttl_ms;    /* SEEN_TOKEN; 0: not known */
+    uint64_t fence;     /* SEEN_TOKEN: of what its holder tells ... */
+    struct data data;   /* ... which is this; len 0: nothing */
+};
+
 /* Fields that do not belong to the kind are undefined. */
 struct vote {
     enum vote_kind kind;
@@ -206,6 +222,8 @@ struct vote {
         struct group group;      /* VOTE_GROUP */
         struct token token;      /* VOTE_TOKEN; a value that is no token of ours is hashed to one */
         struct slots_seen seen;  /* VOTE_LOOKED */
+        struct data data;        /* VOTE_DATA */
+        struct seen who;         /* VOTE_SEEN */
     };
 };
 

@@ -172,6 +172,17 @@ static enum line_result line_set_lost(struct parse *p, struct piece value)
     return bad_value(p, OPTION_LOST, value, "write expired, clock or gone");
 }
 
+static enum line_result line_set_data(struct parse *p, struct piece value)
+{
+    if (!value.len || value.len > DATA_BYTES)
+        return line_refuse(p, REPLY_BADARG, "data= takes 1 to %d bytes, not %zu", DATA_BYTES, value.len);
+    if (!piece_is_data(value))
+        return bad_value(p, OPTION_DATA, value, "write visible characters except \"");
+    p->request->data.len = (uint16_t)value.len;
+    memcpy(p->request->data.text, value.text, value.len);
+    return LINE_REQUEST;
+}
+
 static enum line_result line_set_keep(struct parse *p, struct piece value)
 {
     enum line_result result = line_set_duration(p, OPTION_KEEP, value, &p->request->keep_ms);
@@ -196,6 +207,7 @@ static enum line_result line_set_option(struct parse *p, enum option option, str
     case OPTION_SLOT: return line_set_slot(p, value);
     case OPTION_EVENTS: return line_set_events(p, value);
     case OPTION_LOST: return line_set_lost(p, value);
+    case OPTION_DATA: return line_set_data(p, value);
     case OPTION_KEEP: return line_set_keep(p, value);
     case OPTION_KEPT: return bad_value(p, option, value, "write kept alone, without =");
     case OPTIONS: break;
@@ -429,12 +441,17 @@ static enum line_result read_rest(struct parse *p)
             return result;
     }
     if (rule->needs & ~p->seen)
-        return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
+        return line_refuse(p, REPLY_BADARG, "%s needs %s; write %s", rule->word,
+                           rule->verb == VERB_DATA ? "data=" : "the lock's token", rule->example);
     bool list = p->request->name.more != 0, slots = p->request->slots != 0;
     if (p->request->shared && (list || slots))
         return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
     if (list && slots)
         return line_refuse(p, REPLY_BADARG, "slots= is for one name, not for several at once");
+    if (p->request->data.len && (p->request->shared || list || slots || p->request->hold == HOLD_LEASE))
+        return line_refuse(p, REPLY_BADARG,
+                           "data= is for one exclusive lock of a connection: not with a list, slots=, "
+                           "mode=shared or hold=lease");
     if (p->request->kept && p->seen != OPTION_BIT(OPTION_KEPT))
         return line_refuse(p, REPLY_BADARG, "kept stands alone: UNLOCK <name> kept ends what keep= began");
     if (p->request->keep_ms != 0 && p->request->has_lost)

@@ -147,6 +147,7 @@ const char *line_code_word(enum reply_code code)
         [REPLY_BADVERB] = "-BADVERB",     [REPLY_BADARG] = "-BADARG",
         [REPLY_BADLINE] = "-BADLINE",     [REPLY_BADTAG] = "-BADTAG",
         [REPLY_TOOLONG] = "-TOOLONG",     [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_DATA] = "+DATA",           [REPLY_WATCHING] = "+WATCHING",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
@@ -169,6 +170,7 @@ const char *line_limit_word(enum limit limit)
         [LIMIT_MAX_LOCKS_PER_USER] = "max_locks_per_user",
         [LIMIT_MAX_WAITS_PER_USER] = "max_waits_per_user",
         [LIMIT_MAX_CLIENTS] = "max_clients",
+        [LIMIT_MAX_WATCHES] = "max_watches",
         [LIMIT_MAX_ROUNDS] = "max_rounds",
         [LIMIT_FENCE] = "fence",
         [LIMIT_MAX_MARKS] = "max_marks",
@@ -194,6 +196,24 @@ static char *line_put_quorum(char *out, const struct reply *reply)
     return out;
 }
 
+static char *line_put_now(char *out, const struct now *now)
+{
+    static const char *const states[] = {
+        [NOW_UNKNOWN] = "unknown", [NOW_FREE] = "free", [NOW_HELD] = "held", [NOW_KEPT] = "kept"};
+    out = line_put(line_put(out, " state="), states[now->state]);
+    if (now->state != NOW_HELD)
+        return out;
+    if (now->shared)
+        out = line_put(out, " mode=shared");
+    if (now->data.len)
+        out = line_put_unsigned(line_put(out, " fence="), now->fence);
+    if (now->host[0])
+        out = line_put_printable(line_put(out, " host="), now->host, HOST_BYTES);
+    if (now->data.len)
+        out = line_put_bytes(line_put(out, " data="), now->data.text, now->data.len);
+    return out;
+}
+
 /* The key=value words that belong to a code. */
 static char *line_put_words(char *out, const struct reply *reply)
 {
@@ -213,8 +233,11 @@ static char *line_put_words(char *out, const struct reply *reply)
             out = line_put(out, " handed=1");
         out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
+    case REPLY_WATCHING: return line_put_now(out, &reply->now);
+    case REPLY_DATA:
     case REPLY_KEPT:
-        out = line_put_signed(line_put(out, " until="), reply->until_ms);
+        if (reply->code == REPLY_KEPT)
+            out = line_put_signed(line_put(out, " until="), reply->until_ms);
         out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
         return line_put_unsigned(line_put(out, "/"), reply->masters);
     case REPLY_EXTENDED:
@@ -317,6 +340,12 @@ static char *line_put_text(char *out, const struct reply *reply)
     case TEXT_LIST_OF_SLOTS: return line_put(out, " : one of these names is in use with slots=");
     case TEXT_LIST_ALONE: return line_put(out, " : slots= is for one name, not for several at once");
     case TEXT_SLOT_ALONE: return line_put(out, " : mode=shared is for one name without slots=");
+    case TEXT_DATA_ALONE:
+        return line_put(out, " : data= is for one exclusive lock with hold=session, without slots=");
+    case TEXT_NO_DATA:
+        return line_put(out,
+                        " : it was taken without data=, so that nothing of it is told: UNLOCK it, and LOCK "
+                        "with data=");
     case TEXT_ENTERED_TWICE:
         return line_put(out, " : it was entered more than once, and each of these holders may write: UNLOCK "
                              "until it has depth=1");
@@ -435,6 +464,9 @@ size_t line_format_notice(char *out, const struct notice *notice)
                             &notice->token);
         at = line_put_until(at, notice->valid_ms, notice->until_ms);
         at = line_put_slot(at, notice->slot);
+        break;
+    case NOTICE_NOW:
+        at = line_put_now(line_put_name(line_put(at, "!NOW"), &notice->name, 0), &notice->now);
         break;
     case NOTICE_DRAIN: at = line_put(at, "!DRAIN"); break;
     case NOTICE_CLOCK: at = line_put_signed(line_put(at, "!CLOCK behind="), notice->behind_ms); break;

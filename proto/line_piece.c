@@ -93,6 +93,14 @@ bool piece_is_word(struct piece piece, size_t limit)
     return (out & highest) == 0;
 }
 
+bool piece_is_data(struct piece piece)
+{
+    for (size_t i = 0; i < piece.len; i++)
+        if (piece.text[i] < 0x21 || piece.text[i] > 0x7e || piece.text[i] == '"')
+            return false;
+    return piece.len >= 1 && piece.len <= DATA_BYTES;
+}
+
 bool piece_is_names(struct piece piece)
 {
     const char *comma = piece.len > 0 ? memchr(piece.text, ',', piece.len) : NULL;

@@ -24,6 +24,9 @@ int64_t piece_number(struct piece piece, size_t digits);
 /* A name, a note or a client word, which differ only in their limit. */
 bool piece_is_word(struct piece piece, size_t limit);
 
+/* What data= may be. */
+bool piece_is_data(struct piece piece);
+
 /* name,name,... with at least one comma. */
 bool piece_is_names(struct piece piece);
 

@@ -11,6 +11,7 @@ static const char *const option_keys[OPTIONS] = {
     [OPTION_TTL] = "ttl",   [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",       [OPTION_HOLD] = "hold",
     [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
     [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events", [OPTION_LOST] = "lost",
+    [OPTION_DATA] = "data",
     [OPTION_KEEP] = "keep", [OPTION_KEPT] = "kept",
 };
 
@@ -26,6 +27,7 @@ static const char *const option_keys[OPTIONS] = {
 #define CLIENT OPTION_BIT(OPTION_CLIENT)
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
 #define LOST   OPTION_BIT(OPTION_LOST)
+#define DATA   OPTION_BIT(OPTION_DATA)
 #define KEEP   OPTION_BIT(OPTION_KEEP)
 #define KEPT   OPTION_BIT(OPTION_KEPT)
 
@@ -35,13 +37,15 @@ static const struct verb_rule verbs[] = {
             .verb = VERB_LOCK,
             .word = "LOCK",
             .argument = ARGUMENT_NAMES,
-            .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
+            .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS | DATA,
             .example = "LOCK job ttl=10s wait=30s",
-            .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
-                    "[mode=shared] [slots=<n>] : takes a lock, with mode=shared one that others may share, "
-                    "with slots=<n> one of so many; LOCK <name>,<name> : all of them or none; LOCK <name> "
-                    "token=<token> : once more, where this connection has it, with mode=shared as a "
-                    "reader from now on",
+            .help =
+                "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
+                "[mode=shared] [slots=<n>] [data=<text>] : takes a lock, with mode=shared one that others "
+                "may share, with slots=<n> one of so many, with data= one whose holder tells WHO something; "
+                "LOCK <name>,<name> : all of them or none; LOCK <name> "
+                "token=<token> : once more, where this connection has it, with mode=shared as a "
+                "reader from now on",
         },
     [VERB_UNLOCK] =
         {
@@ -161,6 +165,33 @@ static const struct verb_rule verbs[] = {
             .example = "BREAK job, or BREAK job slot=3",
             .help = "BREAK <name> [slot=3] : takes it away from its holder, where the configuration has "
                     "allow_break: yes",
+        },
+    [VERB_DATA] =
+        {
+            .verb = VERB_DATA,
+            .word = "DATA",
+            .argument = ARGUMENT_NAME,
+            .takes = DATA,
+            .needs = DATA,
+            .example = "DATA leader data=10.0.0.5:8080",
+            .help = "DATA <name> data=<text> : changes what WHO tells of a lock that this connection took "
+                    "with data=",
+        },
+    [VERB_WATCH] =
+        {
+            .verb = VERB_WATCH,
+            .word = "WATCH",
+            .argument = ARGUMENT_NAME,
+            .example = "WATCH leader",
+            .help = "WATCH <name> : who has it, and !NOW whenever that changes",
+        },
+    [VERB_UNWATCH] =
+        {
+            .verb = VERB_UNWATCH,
+            .word = "UNWATCH",
+            .argument = ARGUMENT_NAME,
+            .example = "UNWATCH leader",
+            .help = "UNWATCH <name> : no more of that",
         },
 };
 

@@ -27,6 +27,7 @@ enum option {
     OPTION_CLIENT,
     OPTION_EVENTS,
     OPTION_LOST,
+    OPTION_DATA,
     OPTION_KEEP,
     OPTION_KEPT, /* stands without a value */
     OPTIONS,     /* how many */

@@ -20,12 +20,14 @@ enum {
     SLOT_BYTES = 5,   /* the end of a slot's own name, ",1023" (proto/slot.h) */
     WORD_BYTES = 64,  /* longest note or client word */
     TAG_BYTES = 16,   /* longest tag */
+    HOST_BYTES = 65,  /* a host in an answer, with its NUL */
     TOKEN_BYTES = 20, /* written as 40 hex */
     TOKEN_HEX = 2 * TOKEN_BYTES,
     TOKEN_ID_BYTES = 4,       /* the daemon that made the token (see daemon/coordinator/base/token.h) */
     TOKEN_RANDOM_AT = 7,      /* where its random bytes begin ... */
     TOKEN_RANDOM_BYTES = 9,   /* ... and how many there are */
     TOKEN_SHOWN = 6,          /* how many digits logs and SHOW tell (proto/shown.h) */
+    DATA_BYTES = 256,         /* longest data= */
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
     MASTERS = 15,             /* at most so many can be configured */
@@ -44,6 +46,11 @@ struct name {
 struct word {
     uint8_t len;
     char text[WORD_BYTES];
+};
+/* What a holder wants others to know; len 0: nothing. */
+struct data {
+    uint16_t len;
+    char text[DATA_BYTES];
 };
 struct tag {
     uint8_t len;
@@ -69,8 +76,11 @@ enum verb {
     VERB_SHOW,
     VERB_WHO,
     VERB_BREAK,
+    VERB_DATA,
+    VERB_WATCH,
+    VERB_UNWATCH,
 };
-enum { VERB_COUNT = VERB_BREAK + 1 };
+enum { VERB_COUNT = VERB_UNWATCH + 1 };
 
 /* Whether a request may be put to the masters now, or is held back for a while. */
 enum admission {
@@ -125,7 +135,8 @@ struct request {
     int64_t max_ms;      /* -1: not given */
     int64_t keep_ms;     /* UNLOCK keep=; 0: not given */
     uint64_t order;      /* of a list: how the client wrote it (proto/names.h) */
-    struct name name;    /* last, since only len bytes of its text are cleared and copied */
+    struct name name;    /* here and below only len bytes of the text are cleared and copied */
+    struct data data;    /* LOCK, DATA */
 };
 
 /* In the order of protocol.txt. Codes up to REPLY_BYE are "+", the others "-". */
@@ -135,6 +146,8 @@ enum reply_code {
     REPLY_KEPT,
     REPLY_EXTENDED,
     REPLY_HELD,
+    REPLY_DATA,
+    REPLY_WATCHING,
     REPLY_OK,
     REPLY_HELLO,
     REPLY_PONG,
@@ -172,6 +185,7 @@ enum limit {
     LIMIT_MAX_LOCKS_PER_USER,
     LIMIT_MAX_WAITS_PER_USER,
     LIMIT_MAX_CLIENTS,
+    LIMIT_MAX_WATCHES,
     LIMIT_MAX_ROUNDS,
     LIMIT_FENCE,
     LIMIT_MAX_MARKS,
@@ -196,9 +210,29 @@ enum text {
     TEXT_SLOT_ALONE,          /* LOCK mode=shared of a slot, or of several names */
     TEXT_LIST_ALONE,          /* LOCK slots= of several names */
     TEXT_ENTERED_TWICE,       /* LOCK mode=shared with the token of an exclusive lock of depth 2 or more */
+    TEXT_DATA_ALONE,          /* LOCK data= of a lease, of readers, of a slot, or of several names */
+    TEXT_NO_DATA,             /* DATA of a lock that was taken without data= */
     TEXT_KEEP_TOO_LONG,       /* limit_ms: max_keep */
     TEXT_KEEP_ALONE,          /* UNLOCK keep= of a slot, of several names, or of a reader */
     TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
+};
+
+enum now_state {
+    NOW_UNKNOWN, /* fewer than Q masters answered */
+    NOW_FREE,
+    NOW_HELD,
+    NOW_KEPT, /* nobody has it, and nobody can take it */
+};
+
+/* Who has a name that is watched. */
+struct now {
+    enum now_state state;
+    bool shared;     /* NOW_HELD: by readers */
+    bool is_known;   /* NOW_HELD: daemon says through which daemon */
+    uint32_t daemon; /* its id: the first bytes of its tokens, the highest first */
+    uint64_t fence;  /* NOW_HELD, where its holder tells something: data.len is not 0 */
+    struct data data;
+    char host[HOST_BYTES]; /* the daemon's, filled in by the driver; "": not known */
 };
 
 /* An answer. The comments say for which codes a field counts. */
@@ -212,8 +246,8 @@ struct reply {
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
     uint16_t slot;       /* 1 + the number of the name's slot; 0: left out */
     uint16_t slots;      /* MODE: how many slots the name has; 0: left out */
-    uint8_t confirmed;   /* UNLOCKED, KEPT */
-    uint8_t masters;     /* N: UNLOCKED, KEPT, NOQUORUM */
+    uint8_t confirmed;   /* UNLOCKED, KEPT, DATA */
+    uint8_t masters;     /* N: UNLOCKED, KEPT, DATA, NOQUORUM */
     bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
@@ -227,6 +261,7 @@ struct reply {
     enum limit limit;    /* LIMIT */
     enum text text;
     uint64_t order; /* of a list, as in its request */
+    struct now now; /* WATCHING; undefined otherwise */
 };
 
 enum notice_kind {
@@ -235,6 +270,7 @@ enum notice_kind {
     NOTICE_RENEWED,
     NOTICE_DRAIN,
     NOTICE_CLOCK,
+    NOTICE_NOW,
 };
 
 enum lost_reason {
@@ -262,6 +298,7 @@ struct notice {
     int64_t until_ms;        /* RENEWED */
     int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still in all */
     uint64_t order;          /* of a list, as in the request that was granted */
+    struct now now;          /* NOW; undefined otherwise */
 };
 
 #endif

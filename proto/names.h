@@ -30,12 +30,22 @@ static inline void request_clear(struct request *what, enum verb verb)
     memset(what, 0, offsetof(struct request, name.text));
     what->verb = verb;
     what->ttl_ms = what->max_ms = -1;
+    what->data.len = 0;
+}
+
+static inline void data_copy(struct data *to, const struct data *from)
+{
+    to->len = from->len;
+    memcpy(to->text, from->text, from->len);
 }
 
 /* Most names are short, and a list may be long. */
 static inline void request_copy(struct request *to, const struct request *from)
 {
     memcpy(to, from, offsetof(struct request, name.text) + from->name.len);
+    to->data.len = 0;
+    if (from->data.len != 0)
+        data_copy(&to->data, &from->data);
 }
 
 /* FNV-1a-32 of the text, which stands behind the token in each key of a list. */

@@ -111,6 +111,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->queue, key_prefix, ",queue:");
     key_set(&format->mark, key_prefix, ",writer:");
     key_set(&format->slots, key_prefix, ",slots:");
+    key_set(&format->tells, key_prefix, ",data:");
     key_set(&format->channels, key_prefix, ",wake:");
     key_set(&format->tried, key_prefix, ",try:");
     key_set(&format->fences, key_prefix, ",fences");

@@ -51,6 +51,17 @@ void resp_batch_add(struct resp_batch *batch, const struct resp_format *format,
  * the next resp_batch_add(). */
 const char *resp_batch_end(struct resp_batch *batch, size_t *len);
 
+/* SEEs of several names in one call of the script, of the same daemon. Begins zeroed; as for resp_batch. */
+struct resp_sees {
+    unsigned keys;
+    size_t keys_bytes, rest_bytes;
+    char bytes[RESP_BATCH_HEAD_BYTES + RESP_BATCH_KEYS * 4 * RESP_KEY_BYTES + RESP_KEY_BYTES];
+    char rest[RESP_BATCH_KEYS * RESP_KEY_BYTES + RESP_KEY_BYTES];
+};
+
+void resp_sees_add(struct resp_sees *sees, const struct resp_format *format, const struct command *command);
+const char *resp_sees_end(struct resp_sees *sees, size_t *len);
+
 /* The commands with which a connection begins; NULL: no memory. *len gets the length, and
  * resp_bytes_free() frees the bytes. Without a user (NULL or empty), AUTH has the password alone. */
 char *resp_auth(const char *user, const char *password, size_t *len);
@@ -130,6 +141,8 @@ int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply
 void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote);
 /* The vote on one key of an EXTEND of several. An error or a wrong type counts for all keys. */
 void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote);
+/* The same of several SEEs. */
+void resp_vote_seen(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote);
 
 /* Whether the server does not have the script that was to run. */
 bool resp_is_not_run(const struct resp_reply *reply);

@@ -28,9 +28,9 @@ static char *put_tried(char *out, const struct resp_format *format, const struct
     return resp_put_key(out, &format->tried, hex, RESP_ID_HEX);
 }
 
-static char *put_ended(char *out, const struct name *name)
+static char *put_message(char *out, const char *what, const struct name *name)
 {
-    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), "g ", 2);
+    out = resp_put(resp_put_head(out, '$', 2 + (size_t)name->len), what, 2);
     return resp_put_end(resp_put(out, name->text, name->len));
 }
 
@@ -111,6 +111,8 @@ char *resp_put_blank(char *out, const struct resp_format *format, enum blank bla
     case BLANK_MARK: return resp_put_key(out, &format->mark, name->text, name->len);
     case BLANK_SLOTS: return resp_put_key(out, &format->slots, name->text, base_len(command));
     case BLANK_SLOT_COUNT: return resp_put_number(out, command->slots);
+    case BLANK_TELLS: return resp_put_key(out, &format->tells, name->text, name->len);
+    case BLANK_DATA: return resp_put_word(out, command->data.text, command->data.len);
     case BLANK_NAME: return resp_put_word(out, name->text, base_len(command));
     case BLANK_TOKEN: return resp_put_token(out, &command->token);
     case BLANK_OTHER: return resp_put_token(out, &command->other);
@@ -121,7 +123,8 @@ char *resp_put_blank(char *out, const struct resp_format *format, enum blank bla
     case BLANK_ME: return resp_put_id(out, &command->to);
     case BLANK_TRIED: return put_tried(out, format, &command->to);
     case BLANK_CHANNEL: return put_channel(out, format, &command->token);
-    case BLANK_ENDED: return put_ended(out, name);
+    case BLANK_ENDED: return put_message(out, "g ", name);
+    case BLANK_NEWS: return put_message(out, "n ", name);
     case BLANK_NUMBER: return resp_put_number(out, command->number);
     case BLANK_WAITED_MS: return resp_put_number(out, command->waited_ms);
     case BLANK_MOST_MS: return resp_put_number(out, command->most_ms);

@@ -56,7 +56,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, queue, mark, slots, channels, fences, group, daemons, tried;
+    struct key prefix, queue, mark, slots, tells, channels, fences, group, daemons, tried;
     struct form form[FORMS];
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proto/group.h"
+#include "proto/line_piece.h"
 
 /* ---- votes ---- */
 
@@ -22,7 +23,7 @@ static const char *const error_names[] = {
     [ERROR_WRONGTYPE] = "WRONGTYPE",
 };
 
-enum { ERRORS = sizeof error_names / sizeof error_names[0], VERSION_DIGITS = 9 };
+enum { ERRORS = sizeof error_names / sizeof error_names[0], VERSION_DIGITS = 9, SINCE_DIGITS = 15 };
 
 const char *resp_error_name(enum vote_error error)
 {
@@ -314,16 +315,21 @@ static bool token_parse(const struct resp_reply *reply, struct token *token)
 
 /* FNV-1a, with another start for each word of the token. A long value is hashed by its beginning and its
  * length. */
-static void token_hash(const struct resp_reply *reply, struct token *token)
+static void token_of_text(const char *text, size_t len, size_t whole_len, struct token *token)
 {
     for (unsigned word = 0; word < TOKEN_BYTES / 4; word++) {
         uint64_t hash = UINT64_C(14695981039346656037) + word;
-        for (size_t i = 0; i < reply->text_len; i++)
-            hash = (hash ^ (uint8_t)reply->text[i]) * UINT64_C(1099511628211);
-        hash = (hash ^ reply->whole_len) * UINT64_C(1099511628211);
+        for (size_t i = 0; i < len; i++)
+            hash = (hash ^ (uint8_t)text[i]) * UINT64_C(1099511628211);
+        hash = (hash ^ whole_len) * UINT64_C(1099511628211);
         uint32_t high = (uint32_t)(hash >> 32);
         memcpy(token->bytes + word * 4, &high, 4);
     }
+}
+
+static void token_hash(const struct resp_reply *reply, struct token *token)
+{
+    token_of_text(reply->text, reply->text_len, reply->whole_len, token);
 }
 
 /* The token at a key. Any other value becomes a token, too, because it also means that the key is taken. */
@@ -336,6 +342,63 @@ static void vote_token(const struct resp_reply *reply, struct vote *vote)
         if (!token_parse(reply, &vote->token))
             token_hash(reply, &vote->token);
     }
+}
+
+/* "<since> <text>", as the script of DATA answers ADOPT. */
+static void vote_data(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer == 0) {
+        vote->kind = VOTE_NO;
+        return;
+    }
+    if (reply->type != RESP_STRING || reply->whole == NULL)
+        return;
+    const char *at = reply->whole, *end = at + reply->whole_len;
+    int64_t since_ms = piece_number(piece_next(&at, end), SINCE_DIGITS);
+    struct piece text = piece_next(&at, end);
+    if (since_ms < 0 || !piece_is_data(text) || at != end)
+        return;
+    vote->kind = VOTE_DATA;
+    vote->number = (uint64_t)since_ms;
+    vote->data.len = (uint16_t)text.len;
+    memcpy(vote->data.text, text.text, text.len);
+}
+
+/* "x <value> <ttl> [<fence> <since> <text>]", and the other answers of the script of SEE. */
+static bool seen_token(const char *at, const char *end, struct seen *who)
+{
+    struct piece value = piece_next(&at, end), ttl = piece_next(&at, end), fence = piece_next(&at, end);
+    struct piece since = piece_next(&at, end), text = piece_next(&at, end);
+    int64_t ttl_ms = piece_number(ttl, SINCE_DIGITS);
+    if (value.len == 0 || ttl.len == 0 || at != end)
+        return false;
+    who->kind = SEEN_TOKEN;
+    who->ttl_ms = ttl_ms > 0 ? (uint64_t)ttl_ms : 0;
+    if (!piece_token((struct piece){value.text, value.len < TOKEN_HEX ? value.len : TOKEN_HEX}, &who->token))
+        token_of_text(value.text, value.len, value.len, &who->token);
+    if (fence.len == 0)
+        return true;
+    int64_t number = piece_number(fence, SINCE_DIGITS + 1);
+    if (number < 0 || !piece_is_digits(since) || !piece_is_data(text))
+        return false;
+    who->fence = (uint64_t)number;
+    who->data.len = (uint16_t)text.len;
+    memcpy(who->data.text, text.text, text.len);
+    return true;
+}
+
+static void vote_seen(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_STRING || reply->whole == NULL)
+        return;
+    const char *at = reply->whole, *end = at + reply->whole_len;
+    struct piece kind = piece_next(&at, end);
+    vote->who.kind = piece_is(kind, "s") ? SEEN_READERS : piece_is(kind, "l") ? SEEN_SLOTS : SEEN_NOBODY;
+    vote->who.fence = vote->who.ttl_ms = vote->who.data.len = 0;
+    bool good = piece_is(kind, "x") ? seen_token(at, end, &vote->who)
+                                    : (piece_is(kind, "-") || vote->who.kind != SEEN_NOBODY) && at == end;
+    if (good)
+        vote->kind = VOTE_SEEN;
 }
 
 bool resp_is_not_run(const struct resp_reply *reply)
@@ -398,4 +461,27 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
         vote_error(verb, reply, vote);
     else
         votes[verb](reply, vote);
+}
+
+/* The line of this name, out of as many as were asked for. */
+void resp_vote_seen(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
+{
+    vote_begin(vote);
+    if (reply->type == RESP_ERROR)
+        vote_error(COMMAND_SEE, reply, vote);
+    if (reply->type != RESP_STRING || reply->whole == NULL)
+        return;
+    struct resp_reply one = *reply;
+    const char *at = reply->whole, *end = at + reply->whole_len;
+    unsigned lines = 1;
+    for (const char *lf = at; (lf = memchr(lf, '\n', (size_t)(end - lf))) != NULL; lf++)
+        lines++;
+    if (lines != keys)
+        return;
+    for (unsigned i = 0; i < key; i++)
+        at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+    const char *lf = memchr(at, '\n', (size_t)(end - at));
+    one.whole = at;
+    one.whole_len = (size_t)((lf != NULL ? lf : end) - at);
+    vote_seen(&one, vote);
 }

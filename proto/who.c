@@ -80,12 +80,34 @@ static bool entry_read(struct piece line, struct who_entry *entry)
     return true;
 }
 
+static void told_read(struct who_answer *answer, struct piece line)
+{
+    const char *at = line.text, *end = line.text + line.len;
+    struct who_told *told = &answer->told;
+    bool is_told = piece_is(piece_next(&at, end), "d");
+    int64_t fence = piece_number(piece_next(&at, end), MS_DIGITS + 1),
+            since_ms = piece_number(piece_next(&at, end), MS_DIGITS);
+    struct piece text = piece_next(&at, end);
+    if (!is_told || fence < 0 || since_ms < 0 || !piece_is_data(text) || at != end)
+        return;
+    memcpy(told->value, answer->value, sizeof told->value);
+    told->fence = (uint64_t)fence;
+    told->since_ms = since_ms;
+    told->data.len = (uint16_t)text.len;
+    memcpy(told->data.text, text.text, text.len);
+}
+
 bool who_answer_next(struct who_answer *answer, struct who_entry *entry)
 {
     while (answer->at < answer->end && answer->lines < WHO_LINES) {
+        struct piece line = who_line(answer);
         answer->lines++;
-        if (entry_read(who_line(answer), entry))
+        if (entry_read(line, entry)) {
+            if (entry->kind == WHO_EXCLUSIVE && entry->slot == WHO_NO_SLOT)
+                memcpy(answer->value, entry->value, sizeof answer->value);
             return true;
+        }
+        told_read(answer, line);
     }
     return false;
 }
@@ -107,14 +129,15 @@ static const char *key_of(char out[KEY_BYTES], const char *prefix, const char *o
 
 char *who_question(const char *key_prefix, const struct name *name, size_t *len)
 {
-    char sha1[RESP_SHA1_HEX + 1], lock[KEY_BYTES], queue[KEY_BYTES], slots[KEY_BYTES];
+    char sha1[RESP_SHA1_HEX + 1], lock[KEY_BYTES], queue[KEY_BYTES], slots[KEY_BYTES], tells[KEY_BYTES];
     snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_WHO));
     const char *words[] = {"EVALSHA",
                            sha1,
-                           "3",
+                           "4",
                            key_of(lock, key_prefix, "", name),
                            key_of(queue, key_prefix, ",queue:", name),
-                           key_of(slots, key_prefix, ",slots:", name)};
+                           key_of(slots, key_prefix, ",slots:", name),
+                           key_of(tells, key_prefix, ",data:", name)};
     return resp_words(words, sizeof words / sizeof words[0], len);
 }
 

@@ -4,6 +4,8 @@
  *
  *     ok 5 0                   how many slots the name has (0: none); 1 if there was no room for the rest
  *     x 5f0c93aa00.. 9120      the key: its value, and the TTL that is left in ms (-1: without end)
+ *     d 17 1732000000000 a:1   what the holder of that value tells: its fence, since when it holds it (in ms since 1970), and
+ *                              the text
  *     s 5f0c93aa01.. 8000      a member of a shared lock
  *     3 5f0c93aa00.. 7000      the key of slot 3
  *     q 5f0c93aa 4711          a daemon in the queue, and for how many ms it has waited
@@ -37,16 +39,26 @@ struct who_entry {
     char owner[WHO_VALUE_BYTES + 1]; /* equal for all values of one holder; filled in by holders_identify() */
 };
 
+/* What the holder of the key tells. */
+struct who_told {
+    char value[WHO_VALUE_BYTES + 1]; /* the key's; "": its holder tells nothing */
+    uint64_t fence;
+    int64_t since_ms;
+    struct data data;
+};
+
 struct who_answer {
     uint32_t slots;
     bool cut; /* there was more */
     const char *at, *end;
     unsigned lines;
+    char value[WHO_VALUE_BYTES + 1]; /* of the key; "": none was read yet */
+    struct who_told told;
 };
 
 /* text must live as long as the answer. false: the script has not written it. */
 bool who_answer_begin(struct who_answer *answer, const char *text, size_t len);
-/* Reads the next entry, and skips what is none; false: there are no more. */
+/* Reads the next entry, and skips what is none; false: there are no more. What is told is in the answer then. */
 bool who_answer_next(struct who_answer *answer, struct who_entry *entry);
 /* How many BREAK has deleted; -1: the script has not written this. */
 int64_t who_deleted(const char *text, size_t len);

@@ -61,7 +61,7 @@ circle() { # bound, group, the names of its objects (extended regular expression
 
 # The rooms of the coordinator, each of which calls only rooms that stand behind it. mode/ has no place in the order yet: all
 # rooms call it, and it calls them.
-rooms='session wait ask keep round name master,data base'
+rooms='session wait ask keep watch round name master,data base'
 
 # Prints how many arrows between the coordinator's files run up in the order of rooms, and which; more than the bound are
 # refused.

@@ -1,7 +1,7 @@
 # The jobs that people do with locks, one program or script each, in build/examples/; `make check` runs them
 # (tests/examples).
 EXAMPLES    := $(addprefix $(BUILD)/examples/,stock order consumer cache writer report transfer)
-NIGHTLY     := $(addprefix $(BUILD)/examples/,nightly.sh licence.sh)
+NIGHTLY     := $(addprefix $(BUILD)/examples/,nightly.sh licence.sh leader.sh)
 EXAMPLE_OBJ := $(EXAMPLES:$(BUILD)/examples/%=$(BUILD)/client/examples/%.o)
 
 $(EXAMPLE_OBJ): ALL_CFLAGS += -Iclient

@@ -179,6 +179,7 @@ struct redlock_lock {
     struct token token;
     char token_text[TOKEN_HEX + 1]; /* "": none yet */
     char note[WORD_BYTES + 1];
+    char *told; /* what its holder tells others; NULL: nothing */
     char name[];
 };
 TAILQ_HEAD(lock_list, redlock_lock);

@@ -218,6 +218,7 @@ void lock_free(struct redlock_lock *lock)
     core->locks_count--;
     if (core->told_lock == lock)
         core->told_lock = NULL;
+    free(lock->told);
     free(lock);
 }
 

@@ -41,10 +41,18 @@ static struct redlock_lock *lock_new(struct core *core, const char *name, const 
 struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *name, const char *token,
                                const struct redlock_lock_options *options, enum redlock_error *error)
 {
-    struct redlock_lock *lock = lock_new(core, name, token, error);
+    char *data =
+        options->data && !token ? strdup(options->data) : NULL; /* a RESUME finds it on the masters */
+    struct redlock_lock *lock = NULL;
 
-    if (!lock)
+    *error = REDLOCK_NOMEM;
+    if (data || !options->data || token)
+        lock = lock_new(core, name, token, error);
+    if (!lock) {
+        free(data);
         return NULL;
+    }
+    lock->told = data;
     lock->state = LOCK_ASKED;
     lock->hold = token ? REDLOCK_SESSION : options->hold;
     lock->ttl_ms = options->ttl_ms;

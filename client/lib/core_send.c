@@ -54,6 +54,8 @@ static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, " slots=%" PRIu32, lock->slots);
     if (lock->note[0])
         send_put(line, " note=%s", lock->note);
+    if (lock->told)
+        send_put(line, " data=%s", lock->told);
 }
 
 /* Whether redlockd is to repeat this request: the RESUME of a lock that another connection held. */

@@ -65,6 +65,14 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
     if (options->note &&
         !piece_is_word((struct piece){options->note, strnlen(options->note, WORD_BYTES + 1)}, WORD_BYTES))
         return "a note has 1 to 64 visible characters except , \" = and no # or : first";
+    if (options->data &&
+        !piece_is_data((struct piece){options->data, strnlen(options->data, DATA_BYTES + 1)}))
+        return "data has 1 to 256 visible characters except \"";
+    if (options->data && (options->slots || options->mode == REDLOCK_SHARED ||
+                          options->hold == REDLOCK_LEASE || strchr(name, ',')))
+        return "data goes with one exclusive session lock: neither with several names nor with mode, slots "
+               "or "
+               "REDLOCK_LEASE";
     return NULL;
 }
 

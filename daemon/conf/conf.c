@@ -189,6 +189,7 @@ const struct conf_row conf_settings[] = {
     {"max_clients", &conf_count, AT(max_clients), 1, 100000, "10000", CONF_RESTART, NULL},
     {"max_locks", &conf_count, AT(max_locks), 1, 500000, "100000", CONF_RESTART, NULL},
     {"max_waiters", &conf_count, AT(max_waiters), 1, 250000, "65536", CONF_RESTART, NULL},
+    {"max_watches", &conf_count, AT(max_watches), 1, 100000, "10000", CONF_RESTART, NULL},
     {"max_marks", &conf_count, AT(max_marks), 1, 500000, "10000", CONF_RESTART, NULL},
     {"max_keep", &conf_duration, AT(max_keep_ms), S, INT64_C(720) * H, "24h", CONF_AT_ONCE, NULL},
     {"max_locks_per_client", &conf_count, AT(max_locks_per_client), 1, 500000, "1024", CONF_AT_ONCE, NULL},

@@ -83,7 +83,7 @@ struct conf {
     bool fanout_quorum; /* fanout: quorum, else all */
     bool restart_guard;
     int64_t drain_timeout_ms;
-    int64_t max_clients, max_locks, max_waiters;
+    int64_t max_clients, max_locks, max_waiters, max_watches;
     int64_t max_keep_ms, max_marks; /* of names that are kept though nobody holds them */
     int64_t max_locks_per_client, max_waits_per_client;
     int64_t max_clients_per_peer, max_locks_per_peer, max_waits_per_peer; /* see conf_share() */

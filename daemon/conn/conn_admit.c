@@ -38,7 +38,7 @@ void admit_free(struct conns *all)
 static bool asks_masters(enum verb verb)
 {
     return verb == VERB_LOCK || verb == VERB_UNLOCK || verb == VERB_EXTEND || verb == VERB_CHECK ||
-           verb == VERB_RESUME;
+           verb == VERB_RESUME || verb == VERB_DATA;
 }
 
 static unsigned class_of(enum verb verb)

@@ -127,6 +127,9 @@ void request_start(struct conn *c, struct request *what)
     case VERB_EXTEND:
     case VERB_CHECK:
     case VERB_RESUME:
+    case VERB_DATA:
+    case VERB_WATCH:
+    case VERB_UNWATCH:
     case VERB_CANCEL: request_hand_over(c, what); return;
     }
 }

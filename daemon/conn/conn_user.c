@@ -284,7 +284,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
     const char *may_not = "lock it";
     if (what->verb == VERB_SHOW)
         may_not = shows[what->show];
-    else if (what->verb == VERB_WHO)
+    else if (what->verb == VERB_WHO || what->verb == VERB_WATCH || what->verb == VERB_UNWATCH)
         may_not = "see it: that takes a right to show this name";
     else if (what->verb == VERB_BREAK)
         may_not = "break it: that takes admin";
@@ -317,13 +317,16 @@ static bool may_ask(const struct users *users, const struct user *user, const st
     case VERB_QUIT: return true;
     case VERB_CANCEL: return user;
     case VERB_SHOW: return user && may_show(users, user, what->show);
+    case VERB_WATCH:
+    case VERB_UNWATCH:
     case VERB_WHO: return user && user_may_show(users, user, &what->name);
     case VERB_BREAK: return user && user->admin;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:
     case VERB_CHECK:
-    case VERB_RESUME: break;
+    case VERB_RESUME:
+    case VERB_DATA: break;
     }
     return user && user_may_lock(users, user, &what->name);
 }

@@ -206,6 +206,7 @@ static void check_leases(const struct coordinator *c)
         assert(lease->renewing || !lease->lettered);
         commons += !lease->keeping->told;
         check_joined(c, lease);
+        assert(!lease->mode->tells || (lease->secret == NULL && lease->hold.kind == HOLD_SESSION));
         assert((lease->resource->lease == lease || lease->mode->shares) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->copies.granted, lease->copies.may) == 0);
@@ -217,8 +218,8 @@ static void check_leases(const struct coordinator *c)
     assert(lettered == c->lettered && commons == c->commons && secrets == c->secrets.used &&
            unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
-    assert(c->intern.used ==
-           c->resources.used + c->rounds.used + c->releases.used + c->kepts.used + c->repeats.used + notes);
+    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + c->watched.used +
+                                 c->witnesses.used + c->kepts.used + c->repeats.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking, uint32_t *peers)

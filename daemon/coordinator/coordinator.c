@@ -9,6 +9,7 @@
 #include "daemon/coordinator/ask/votes.h"
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/data/state.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
@@ -28,6 +29,8 @@
 #include "daemon/coordinator/session/session_end.h"
 #include "daemon/coordinator/wait/resource.h"
 #include "daemon/coordinator/wait/woken.h"
+#include "daemon/coordinator/watch/watch.h"
+#include "daemon/coordinator/watch/witness.h"
 
 enum {
     DAY_MS = 24 * 3600 * 1000,
@@ -58,12 +61,13 @@ static bool make_tables(struct coordinator *c)
         config->max_locks / LISTS_SHARE > LISTS_LEAST ? config->max_locks / LISTS_SHARE : LISTS_LEAST;
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
-    uint64_t rounds = 2 * names + SPARE;
+    uint64_t watches = config->max_watches != 0 ? config->max_watches : 1;
+    uint64_t rounds = 2 * names + config->max_watches + SPARE;
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
                      LIST_NAMES * lists /* letters */ + config->max_marks + MASTERS +
-                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */;
+                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */ + 2 * watches;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
@@ -73,6 +77,8 @@ static bool make_tables(struct coordinator *c)
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
+           (c->telling = calloc(capacity(config->max_waiters), sizeof *c->telling)) != NULL &&
+           (c->told = calloc(capacity(config->max_locks), sizeof *c->told)) != NULL &&
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
@@ -80,10 +86,17 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           pool_init(&c->watched, sizeof(struct watched), capacity(watches)) &&
+           pool_init(&c->watchers, sizeof(struct watcher), capacity(watches)) &&
+           pool_init(&c->witnesses, sizeof(struct witness), capacity(watches)) &&
+           table_init(&c->watched_names, capacity(watches), c->watched.slots + offsetof(struct watched, hash),
+                      c->watched.size) &&
+           table_init(&c->witness_names, capacity(watches),
+                      c->witnesses.slots + offsetof(struct witness, hash), c->witnesses.size) &&
            pool_init(&c->repeats, sizeof(struct repeat), capacity(config->max_locks)) &&
            intern_init(&c->intern,
-                       capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
-                           config->max_marks + config->max_locks + 1 /* a request's */,
+                       capacity(names + LIST_NAMES * lists) + capacity(2 * watches) + capacity(rounds) +
+                           capacity(undo) + config->max_marks + config->max_locks + 1 /* a request's */,
                        capacity(lists) + capacity(rounds) + capacity(undo) + config->max_locks,
                        2 * config->max_locks + config->max_waiters) &&
            kept_init(c) &&
@@ -105,10 +118,13 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     c->modes[MODE_READER] = &mode_reader;
     c->modes[MODE_SLOT] = &mode_slot;
     c->modes[MODE_LIST] = &mode_list;
+    c->modes[MODE_LEADER] = &mode_leader;
     if (config->max_renewals == 0)
         c->config.max_renewals = RENEWALS;
     if (config->join_from == 0)
         c->config.join_from = JOIN_FROM;
+    if (config->max_watches_per_peer == 0)
+        c->config.max_watches_per_peer = UINT32_MAX;
     if (config->max_marks == 0)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)
@@ -165,6 +181,8 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->leases);
     pool_free(&c->secrets);
     free(c->sharing);
+    free(c->telling);
+    free(c->told);
     free(c->crowds);
     free(c->letters);
     pool_free(&c->rounds);
@@ -172,6 +190,11 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->releases);
     pool_free(&c->sessions);
     pool_free(&c->lists);
+    pool_free(&c->watched);
+    pool_free(&c->watchers);
+    pool_free(&c->witnesses);
+    table_free(&c->watched_names);
+    table_free(&c->witness_names);
     kept_free_all(c);
     pool_free(&c->repeats);
     intern_free(&c->intern);
@@ -326,6 +349,8 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_TRIAL: trial_timer(c); break;
     case ITEM_LIST: may_go_on(c, names_timer(c, OWNER(list, item))); break;
     case ITEM_LETTER: letter_timer(c, OWNER(letter, item)); break;
+    case ITEM_WATCHED: watch_timer(c, OWNER(watched, item)); break;
+    case ITEM_WITNESS: witness_timer(c, OWNER(witness, item)); break;
     case ITEM_KEPT: kept_timer(c, OWNER(kept, item)); break;
     case ITEM_KEPT_WALK: kept_walk_timer(c); break;
     case ITEM_REPEAT: repeat_timer(c, OWNER(repeat, item)); break;
@@ -410,8 +435,10 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     switch (verb) {
     case COMMAND_DEQUEUE:
     case COMMAND_LETTER:
+    case COMMAND_NEWS:
     case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
+    case COMMAND_ADOPT: data_adopted(c, event); break;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:
@@ -469,6 +496,8 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
         letter_came(c, event->master, &event->what.name);
         kept_letter(c, &event->what.name);
         break;
+    case EVENT_MASTER_WATCHED: witness_came(c, &event->what.name, &event->what.token); break;
+    case EVENT_MASTER_NEWS: watch_news(c, &event->what.name); break;
     case EVENT_DRAIN: drain_begin(c); break;
     }
 }

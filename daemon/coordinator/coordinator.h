@@ -57,8 +57,10 @@ struct coordinator_config {
     struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
-    uint32_t max_locks_per_peer; /* 0: no limit */
-    uint32_t max_waits_per_peer; /* 0: no limit */
+    uint32_t max_locks_per_peer;   /* 0: no limit */
+    uint32_t max_waits_per_peer;   /* 0: no limit */
+    uint32_t max_watches;          /* names that clients watch, each watcher counts; 0: one */
+    uint32_t max_watches_per_peer; /* also of a user; 0: as max_watches */
 };
 
 /* Limits "per peer" count all sessions of one user of the Unix socket, or of one address of TCP (of IPv6: of
@@ -77,7 +79,7 @@ struct peer {
 
 enum event_kind {
     EVENT_TIMER, /* the time of coordinator_deadline() has come; an early timer is harmless */
-    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL. An ACTION_REPLY answers each request once; only a LOCK
+    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME, DATA, WATCH, UNWATCH or CANCEL. An ACTION_REPLY answers each request once; only a LOCK
      * or RESUME whose session has ended gets none. */
     EVENT_REQUEST,
     EVENT_SESSION_FINISH,  /* FIN, QUIT: from now on no request of the session may wait */
@@ -96,6 +98,8 @@ enum event_kind {
     EVENT_MASTER_WOKE_LATE, /* the same, but the first was a daemon that polls: it is to have time to ask */
     EVENT_MASTER_TOLD,      /* heard there: another daemon waits for the name, which this daemon had */
     EVENT_MASTER_LETTER,    /* heard there: somebody else ended a lock of that name that this daemon had */
+    EVENT_MASTER_WATCHED,   /* heard there: another daemon watches a name whose key was of this one */
+    EVENT_MASTER_NEWS,      /* heard there: a name that is watched here changed hands at another daemon */
     EVENT_DRAIN,            /* stop granting; end when no session holds a lock, or at drain_timeout */
 };
 
@@ -104,7 +108,8 @@ struct coordinator_event {
     /* CLOCK_BOOTTIME, read for this event. A vote on SET, ZADD or RELEASE may have the reading of an earlier
      * vote of the same master, if the process did not sleep in between. */
     int64_t now_ms;
-    int64_t wall_us;    /* CLOCK_REALTIME, used for fence proposals only */
+    int64_t
+        wall_us; /* CLOCK_REALTIME, used for fence proposals, and to tell people since when a lock is held */
     uint8_t random[32]; /* fresh bytes whenever the last step set random_used */
 
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
@@ -113,7 +118,7 @@ struct coordinator_event {
     struct peer peer; /* REQUEST */
     uint64_t target;  /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
     struct request
-        what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD, MASTER_LETTER: its name */
+        what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD, MASTER_LETTER, MASTER_NEWS, MASTER_WATCHED: its name. MASTER_WATCHED: the token says which daemon */
 
     unsigned master;        /* MASTER_* */
     uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1; 0: none */
@@ -259,8 +264,9 @@ struct lock_row {
     /* A sign for each master: + has the key, ? may have it, - has not, ~ quarantine, ! out of service. */
     char nodes[MASTERS];
     struct word note;
-    int64_t held_ms; /* since this daemon granted it, or took it over by RESUME */
-    uint16_t slot;   /* 1 + the number of the name's slot; 0: it has none */
+    int64_t held_ms;  /* since this daemon granted it, or took it over by RESUME */
+    uint16_t slot;    /* 1 + the number of the name's slot; 0: it has none */
+    struct data data; /* what its holder tells */
 };
 
 struct kept_row {

@@ -48,6 +48,8 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
         row->note.len = note->len;
         memcpy(row->note.text, note->text, note->len);
     }
+    if (lease->mode->tells)
+        data_copy(&row->data, &told_of_lease(c, lease)->data);
     const struct lease *common = join_of(c, lease);
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, common != NULL ? common : lease, i);
@@ -248,6 +250,7 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     *stats = c->stats;
     stats->locks = c->leases.used - c->commons;
     stats->waiters = c->waits.used;
+    stats->watches = c->watchers.used;
     stats->sessions = c->sessions.used;
     stats->names = c->resources.used;
     stats->kept = c->keeps.names.count;

@@ -154,6 +154,11 @@ static void lock_row(struct body *b, const struct snapshot_lock *lock)
     cell(b, "Kind", words_kind(lock, kind));
     body_put(b, "<td data-l=Note>");
     body_html(b, lock->note.text, lock->note.len);
+    if (lock->data.len) {
+        body_put(b, lock->note.len ? " <code>" : "<code>");
+        body_html(b, lock->data.text, lock->data.len);
+        body_put(b, "</code>");
+    }
     body_put(b, "</td></tr>\n");
 }
 

@@ -37,6 +37,7 @@ struct snapshot_master {
 struct snapshot_lock {
     struct name name;
     struct word client, note;
+    struct data data; /* what its holder tells */
     uint64_t session; /* 0: bound to no connection */
     int64_t held_ms, valid_ms;
     uint32_t waiters;

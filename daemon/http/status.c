@@ -83,6 +83,8 @@ static void status_lock(struct body *b, const char *before, const struct snapsho
     if (lock->slot)
         body_putf(b, ",\"slot\":%u", lock->slot - 1u);
     put_bytes(b, ",", "note", lock->note.text, lock->note.len);
+    if (lock->data.len)
+        put_bytes(b, ",", "data", lock->data.text, lock->data.len);
     body_put(b, "}");
 }
 

@@ -217,6 +217,8 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .max_sessions = (uint32_t)conf->max_clients,
         .max_locks = (uint32_t)conf->max_locks,
         .max_waiters = (uint32_t)conf->max_waiters,
+        .max_watches = (uint32_t)conf->max_watches,
+        .max_watches_per_peer = (uint32_t)conf_share(0, conf->max_watches),
         .max_marks = (uint32_t)conf->max_marks,
         .max_keep_ms = conf->max_keep_ms,
         .max_locks_per_client = (uint32_t)conf->max_locks_per_client,

@@ -132,6 +132,35 @@ unsigned holders_list(struct holder *list, const struct who_entry *entries, unsi
     return holders;
 }
 
+/* ---- what a holder tells ---- */
+
+static bool same_told(const struct who_told *a, const struct who_told *b)
+{
+    return strcmp(a->value, b->value) == 0 && a->fence == b->fence && a->data.len == b->data.len &&
+           memcmp(a->data.text, b->data.text, a->data.len) == 0;
+}
+
+/* Of as many masters each the higher fence counts: the other one is of before a RESUME. */
+const struct who_told *holder_told(const struct holder *holder, const struct who_told *told, unsigned masters)
+{
+    const struct who_told *best = NULL;
+    unsigned most = 0;
+    if (holder->kind != WHO_EXCLUSIVE || holder->slot != WHO_NO_SLOT || holder->list[0] != '\0')
+        return NULL;
+    for (unsigned i = 0; i < masters; i++) {
+        unsigned same = 0;
+        if (told[i].data.len == 0 || strncmp(told[i].value, holder->daemon, HOLDER_ID_HEX) != 0)
+            continue;
+        for (unsigned k = 0; k < masters; k++)
+            same += same_told(&told[i], &told[k]);
+        if (same > most || (same == most && told[i].fence > best->fence)) {
+            best = &told[i];
+            most = same;
+        }
+    }
+    return best;
+}
+
 /* ---- BREAK ---- */
 
 /* Readers are told apart by their members, since each member is deleted by itself. */

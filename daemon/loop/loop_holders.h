@@ -25,6 +25,10 @@ void holders_identify(struct who_entry *entries, unsigned count);
  * holders come by slot, the strongest of a slot first, and then the daemons that wait, the longest wait first. */
 unsigned holders_list(struct holder *list, const struct who_entry *entries, unsigned count, unsigned quorum);
 
+/* What the holder tells by most of the masters; NULL: it tells nothing. told has one for each master, of equal length. */
+const struct who_told *holder_told(const struct holder *holder, const struct who_told *told,
+                                   unsigned masters);
+
 enum breaking {
     BREAKING,         /* what is doomed may be deleted */
     BREAKING_FREE,    /* nobody has it */

@@ -19,6 +19,9 @@ struct loop_send {
     uint16_t masters;                 /* to which the open batch goes, a bit each */
     uint64_t refs[RESP_BATCH_KEYS];
     struct resp_batch batch;
+    uint16_t see_masters; /* the same of SEEs, whose place among other commands does not matter */
+    uint64_t see_refs[RESP_BATCH_KEYS];
+    struct resp_sees sees;
 };
 
 void loop_send(struct loop_send *send, uint16_t masters, const struct command *command);

@@ -128,6 +128,8 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_row_text(row, "nodes", lock.nodes, view->conf->masters);
     line_row_unsigned(row, "waiters", lock.waiters);
     line_row_text(row, "note", lock.note.text, lock.note.len);
+    if (lock.data.len != 0)
+        line_row_text(row, "data", lock.data.text, lock.data.len);
     return MADE_ROW;
 }
 

@@ -78,6 +78,7 @@ static void fill_locks(const struct loop_view *view, struct snapshot *s)
             .name = row.name,
             .client = *conns_client_word(view->conns, row.session),
             .note = row.note,
+            .data = row.data,
             .session = row.session,
             .held_ms = row.held_ms,
             .valid_ms = row.valid_ms,

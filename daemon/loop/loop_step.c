@@ -29,10 +29,21 @@ static void carry_reply(struct loop *loop, struct action *action)
         /* A request was under way when its right was taken away. */
         loop->deny |= !loop_user_may_lock(&loop->view, action->session, &reply->name);
     }
+    if (reply->code == REPLY_WATCHING)
+        loop_user_host(&loop->view, &reply->now);
     if (reply->code == REPLY_LIMIT && reply->limit == LIMIT_FENCE)
         loop_log_fence(&loop->log);
     conns_now(loop->conns, loop->clock.boot_us);
     conns_reply(loop->conns, action->session, action->request, reply);
+}
+
+/* A right that was taken away since is missed here. */
+static void carry_now(struct loop *loop, struct action *action)
+{
+    struct notice *notice = &action->u.notice;
+    loop_user_host(&loop->view, &notice->now);
+    if (loop_user_sees(&loop->view, action->session, 0, NULL, &notice->name))
+        conns_notice(loop->conns, action->session, notice);
 }
 
 static void carry_out(struct loop *loop, struct action *action)
@@ -42,6 +53,10 @@ static void carry_out(struct loop *loop, struct action *action)
     case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
     case ACTION_REPLY: carry_reply(loop, action); break;
     case ACTION_NOTICE:
+        if (action->u.notice.kind == NOTICE_NOW) {
+            carry_now(loop, action);
+            break;
+        }
         loop_status_lost(&loop->status, &action->u.notice);
         loop_log_lost(&loop->log, &action->u.notice);
         conns_notice(loop->conns, action->session, &action->u.notice);
@@ -209,6 +224,23 @@ static void on_known(void *arg)
     loop->active = true;
 }
 
+/* A vote that has more than a number. Only the bytes that belong to its kind are copied. */
+__attribute__((noinline)) static void voted_more(struct loop *loop, unsigned index, uint32_t connection,
+                                                 const struct vote *vote)
+{
+    struct vote *to = &loop->event.vote;
+    switch (vote->kind) {
+    case VOTE_INFO: to->info = vote->info; break;
+    case VOTE_GROUP: to->group = vote->group; break;
+    case VOTE_TOKEN: to->token = vote->token; break;
+    case VOTE_LOOKED: to->seen = vote->seen; break;
+    case VOTE_DATA: data_copy(&to->data, &vote->data); break;
+    case VOTE_SEEN: to->who = vote->who; break;
+    default: break;
+    }
+    master_step(loop, EVENT_MASTER_VOTE, index, connection);
+}
+
 static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
                      const struct vote *vote)
 {
@@ -220,14 +252,10 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     loop->event.vote.number = vote->number;
     if (verb == COMMAND_TIME)
         loop->event.rtt_us = node_rtt_us(loop->nodes[index]);
-    switch (vote->kind) { /* copies only the bytes that belong to the kind: most votes have none */
-    case VOTE_INFO: loop->event.vote.info = vote->info; break;
-    case VOTE_GROUP: loop->event.vote.group = vote->group; break;
-    case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
-    case VOTE_LOOKED: loop->event.vote.seen = vote->seen; break;
-    default: break;
-    }
-    master_step(loop, EVENT_MASTER_VOTE, index, connection);
+    if (vote->kind <= VOTE_NUMBER)
+        master_step(loop, EVENT_MASTER_VOTE, index, connection);
+    else
+        voted_more(loop, index, connection, vote);
 }
 
 static void on_lost(void *arg, unsigned index, uint32_t connection)
@@ -275,11 +303,14 @@ static const char *on_unready(void *arg)
     return unready(arg);
 }
 
-static void on_told(void *arg, enum event_kind kind, unsigned master, const struct name *name)
+static void on_told(void *arg, enum event_kind kind, unsigned master, const struct name *name,
+                    const struct token *daemon)
 {
     struct loop *loop = arg;
     if (name != NULL)
         loop->event.what.name = *name;
+    if (daemon != NULL)
+        loop->event.what.token = *daemon;
     master_step(loop, kind, master, 0);
 }
 

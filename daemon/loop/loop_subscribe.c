@@ -5,6 +5,7 @@
 
 #include "daemon/log.h"
 #include "proto/line.h"
+#include "proto/line_piece.h"
 #include "proto/resp.h"
 #include "proto/slot.h"
 
@@ -27,7 +28,7 @@ static void subscribe_on_connected(void *arg, unsigned index, uint32_t connectio
     (void)connection;
     subscribe->listening |= 1u << index;
     subscribe_log(subscribe);
-    subscribe->tell(subscribe->arg, EVENT_MASTER_LISTENS, index, NULL);
+    subscribe->tell(subscribe->arg, EVENT_MASTER_LISTENS, index, NULL, NULL);
 }
 
 static void subscribe_on_lost(void *arg, unsigned index, uint32_t connection)
@@ -36,7 +37,7 @@ static void subscribe_on_lost(void *arg, unsigned index, uint32_t connection)
     (void)connection;
     subscribe->listening &= ~(1u << index);
     subscribe_log(subscribe);
-    subscribe->tell(subscribe->arg, EVENT_MASTER_DEAF, index, NULL);
+    subscribe->tell(subscribe->arg, EVENT_MASTER_DEAF, index, NULL, NULL);
 }
 
 /* A lock's name, or the own name of a slot: lists are never queued for, and letters name one of their names. */
@@ -54,17 +55,41 @@ static bool name_read(struct name *name, const char *text, size_t len, bool slot
                       memchr(text, ',', base_len) == NULL);
 }
 
+/* "<id> <name> <name> ...": the daemon with that id watches these names. */
+static void subscribe_watched(struct loop_subscribe *subscribe, unsigned index, const char *text, size_t len)
+{
+    char hex[TOKEN_HEX];
+    const char *at = text, *end = text + len;
+    struct piece id = piece_next(&at, end);
+    struct token daemon;
+    struct name name;
+    memset(hex, '0', sizeof hex);
+    if (id.len != RESP_ID_HEX)
+        return;
+    memcpy(hex, id.text, RESP_ID_HEX);
+    if (!piece_token((struct piece){hex, sizeof hex}, &daemon))
+        return;
+    for (struct piece word = piece_next(&at, end); word.len != 0; word = piece_next(&at, end))
+        if (name_read(&name, word.text, word.len, false))
+            subscribe->tell(subscribe->arg, EVENT_MASTER_WATCHED, index, &name, &daemon);
+}
+
 static void subscribe_on_heard(void *arg, unsigned index, char what, const char *text, size_t len)
 {
     struct loop_subscribe *subscribe = arg;
     struct name name;
+    if (what == 'v') {
+        subscribe_watched(subscribe, index, text, len);
+        return;
+    }
     if (!name_read(&name, text, len, what == 'g'))
         return;
     switch (what) {
-    case 'w': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE, index, &name); break;
-    case 'l': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE_LATE, index, &name); break;
-    case 't': subscribe->tell(subscribe->arg, EVENT_MASTER_TOLD, index, &name); break;
-    case 'g': subscribe->tell(subscribe->arg, EVENT_MASTER_LETTER, index, &name); break;
+    case 'w': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE, index, &name, NULL); break;
+    case 'l': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE_LATE, index, &name, NULL); break;
+    case 't': subscribe->tell(subscribe->arg, EVENT_MASTER_TOLD, index, &name, NULL); break;
+    case 'g': subscribe->tell(subscribe->arg, EVENT_MASTER_LETTER, index, &name, NULL); break;
+    case 'n': subscribe->tell(subscribe->arg, EVENT_MASTER_NEWS, index, &name, NULL); break;
     default: break;
     }
 }

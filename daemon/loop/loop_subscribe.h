@@ -6,8 +6,10 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/node/node.h"
 
-/* Hears what a subscriber tells. name: NULL of EVENT_MASTER_LISTENS and EVENT_MASTER_DEAF. */
-typedef void loop_subscribe_tell(void *arg, enum event_kind kind, unsigned master, const struct name *name);
+/* Hears what a subscriber tells. name: NULL of EVENT_MASTER_LISTENS and EVENT_MASTER_DEAF. daemon: of
+ * EVENT_MASTER_WATCHED, else NULL. */
+typedef void loop_subscribe_tell(void *arg, enum event_kind kind, unsigned master, const struct name *name,
+                                 const struct token *daemon);
 
 struct loop_subscribe {
     struct node *nodes[MASTERS];

@@ -1,5 +1,6 @@
 #include "daemon/loop/loop_user.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Users have these numbers among the coordinator's peers, and other peers the lower ones: a lease that was
@@ -55,6 +56,19 @@ bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t sess
         return false;
     bool is_one = strcmp(user->name, USER_ANYONE) != 0;
     return (is_one && user == owner) || user_may_show(users, user, name);
+}
+
+void loop_user_host(const struct loop_view *view, struct now *now)
+{
+    char id[2 * TOKEN_ID_BYTES + 1];
+    now->host[0] = '\0';
+    if (now->state != NOW_HELD || !now->is_known)
+        return;
+    loop_daemons_read(view->daemons);
+    snprintf(id, sizeof id, "%08x", now->daemon);
+    const char *host = loop_daemons_host(view->daemons, id);
+    if (strcmp(host, "?") != 0)
+        snprintf(now->host, sizeof now->host, "%s", host);
 }
 
 /* ---- rights that were taken away ---- */

@@ -12,6 +12,8 @@ bool loop_user_may_lock(const struct loop_view *view, uint64_t session, const st
 const struct user *loop_user_of_lock(const struct loop_view *view, const struct lock_row *lock);
 /* Whether SHOW may tell the viewer's session of that name, which another session of that owner (NULL: none)
  * has or waits for. */
+/* Fills in the host of the daemon through which a watched name is held. */
+void loop_user_host(const struct loop_view *view, struct now *now);
 bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t session, const struct user *owner,
                     const struct name *name);
 

@@ -207,6 +207,7 @@ static bool query_read(struct who_query *query, unsigned master, const struct re
     if (answer.slots > query->slots)
         query->slots = answer.slots;
     query->cut |= answer.cut;
+    query->told[master] = answer.told;
     return true;
 }
 

@@ -35,6 +35,7 @@ struct who_query {
     uint32_t slots;
     unsigned count, capacity;
     struct who_entry *entries;
+    struct who_told told[MASTERS];
     struct holder holder; /* BREAK deletes: the first holder ... */
     unsigned others;      /* ... and how many more */
 };

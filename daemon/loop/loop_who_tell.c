@@ -64,6 +64,13 @@ struct who_rows {
     unsigned count;
 };
 
+static void told_row(const struct who_told *told, struct row *row)
+{
+    line_row_unsigned(row, "fence", told->fence);
+    line_row_signed(row, "since", told->since_ms);
+    line_row_text(row, "data", told->data.text, told->data.len);
+}
+
 static const char *holder_mode(const struct holder *holder)
 {
     if (holder->kept)
@@ -92,6 +99,9 @@ static void holder_row(const struct who_query *query, const struct holder *holde
     line_row_string(row, "votes", votes);
     if (holder->list[0] != '\0')
         line_row_string(row, "list", holder->list);
+    const struct who_told *told = holder_told(holder, query->told, query_masters(query));
+    if (told != NULL)
+        told_row(told, row);
 }
 
 static size_t who_row(void *arg, unsigned i, const struct tag *tag, char *out)

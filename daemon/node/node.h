@@ -73,6 +73,8 @@ void node_send(struct node *node, const char *bytes, size_t len, enum command_ve
 /* The same for an EXTEND of count keys: its one reply is a vote for each ref, in the same order. */
 void node_send_extends(struct node *node, const char *bytes, size_t len, const uint64_t refs[],
                        unsigned count);
+/* The same for SEEs. */
+void node_send_sees(struct node *node, const char *bytes, size_t len, const uint64_t refs[], unsigned count);
 /* Appends a question that is nobody's vote and runs that script, and frees bytes (NULL: there was no memory). Its
  * answer, if the connection lives to get it, is told by answered(). false: the node has no connection. */
 bool node_ask(struct node *node, char *bytes, size_t len, unsigned script, uint64_t ref);

@@ -40,12 +40,22 @@ static void node_reload(struct node *n, unsigned script)
 
 /* The votes on all keys of a batch but the first. A handler may close the connection in between: the
  * coordinator then counts the remaining keys as lost with it. */
-static void node_vote_rest(struct node *n, unsigned keys, const struct resp_reply *reply, struct vote *vote)
+__attribute__((noinline)) static void vote_of_several(enum command_verb verb, const struct resp_reply *reply,
+                                                      unsigned key, unsigned keys, struct vote *vote)
+{
+    if (verb == COMMAND_SEE)
+        resp_vote_seen(reply, key, keys, vote);
+    else
+        resp_vote_key(reply, key, keys, vote);
+}
+
+static void node_vote_rest(struct node *n, enum command_verb verb, unsigned keys,
+                           const struct resp_reply *reply, struct vote *vote)
 {
     for (unsigned key = 1; key < keys && n->wire.fd >= 0; key++) {
         uint64_t ref = expected_pop(&n->expected).ref;
-        resp_vote_key(reply, key, keys, vote);
-        n->handler->voted(n->handler->arg, n->index, n->connection, COMMAND_EXTEND, ref, vote);
+        vote_of_several(verb, reply, key, keys, vote);
+        n->handler->voted(n->handler->arg, n->index, n->connection, verb, ref, vote);
     }
 }
 
@@ -88,7 +98,7 @@ static void node_vote(struct node *n, const struct expected *expected, const str
     unsigned keys = expected->replies_to;
     struct vote vote;
     if (keys > 1)
-        resp_vote_key(reply, 0, keys, &vote);
+        vote_of_several(verb, reply, 0, keys, &vote);
     else
         resp_vote(verb, reply, &vote);
     if (vote.kind == VOTE_NOT_RUN)
@@ -99,7 +109,7 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         return;
     n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected->ref, &vote);
     if (keys > 1)
-        node_vote_rest(n, keys, reply, &vote);
+        node_vote_rest(n, verb, keys, reply, &vote);
 }
 
 static void node_aside(struct node *n, const struct expected *expected, const struct resp_reply *reply)

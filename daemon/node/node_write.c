@@ -88,6 +88,14 @@ void node_send_extends(struct node *n, const char *bytes, size_t len, const uint
     node_append(n, bytes, len, expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count));
 }
 
+void node_send_sees(struct node *n, const char *bytes, size_t len, const uint64_t refs[], unsigned count)
+{
+    if (n->state != NODE_READY || n->broken)
+        return;
+    node_sample(n);
+    node_append(n, bytes, len, expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_SEE, refs, count));
+}
+
 /* Whether unsent bytes and expected replies hold too much memory: more than the limit at first, and more
  * than twice the limit once the handler was told and did not close the connection. */
 static bool node_backlogged(const struct node *n)

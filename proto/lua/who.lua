@@ -1,8 +1,9 @@
 -- WHO: who has a name, and who waits for it; see proto/who.h. The script writes nothing.
 --
--- KEYS    the lock; its queue; how many slots it has
+-- KEYS    the lock; its queue; how many slots it has; what its holder tells
 -- answer  lines: 'ok', the number of slots and whether lines are missing; then 'x' (the key), a number (a slot), 's' (a
---         reader) or 'q' (a daemon in the queue), with a value and a time in ms: the TTL, or for how long it has waited
+--         reader) or 'q' (a daemon in the queue), with a value and a time in ms: the TTL, or for how long it has waited;
+--         behind 'x', 'd' with what its holder tells: the fence, since when it is held, the text
 --
 -- The slots' keys are made here: where their number has run out, all there could be. The answer stays below
 -- RESP_REPLY_BYTES.
@@ -10,6 +11,10 @@
 -- > who redlock:job redlock:,queue:job redlock:,slots:job -> ok 0 0
 -- > SET redlock:job d1
 -- > who redlock:job redlock:,queue:job redlock:,slots:job -> ok 0 0 x d1 -1
+-- > SET redlock:,data:job "d1 17 1000 a:1"
+-- > who redlock:job redlock:,queue:job redlock:,slots:job redlock:,data:job -> ok 0 0 x d1 -1 d 17 1000 a:1
+-- > SET redlock:,data:job "d2 17 1000 a:1"
+-- > who redlock:job redlock:,queue:job redlock:,slots:job redlock:,data:job -> ok 0 0 x d1 -1
 local pcall, lines, bytes, cut = redis.pcall, {''}, 0, 0
 local time = pcall('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -24,10 +29,17 @@ local function add(kind, value, ms)
         cut = 1
     end
 end
+local function tells(value)
+    local told, before = pcall('GET', KEYS[4]), value .. ' '
+    if type(told) ~= 'string' or #told > 400 or string.sub(told, 1, #before) ~= before then return end
+    told = string.match(told, '^%d+ %d+ [!#-~]+$', #before + 1)
+    if told then lines[#lines + 1] = 'd ' .. told end
+end
 local function look(key, kind)
     local value = pcall('GET', key)
     if type(value) == 'string' then
         add(kind, text(value), pcall('PTTL', key))
+        if kind == 'x' and KEYS[4] then tells(value) end
     elseif bad(value) then
         return value
     elseif value then

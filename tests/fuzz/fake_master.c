@@ -138,6 +138,8 @@ void master_queue(struct fake_master *m, const struct command *command)
                                         .bucket = command->bucket};
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         sent->what.group = command->group;
+    if (command->verb == COMMAND_DATA)
+        data_copy(&sent->what.data, &command->data);
     queue_name(&sent->what, command);
     queue_tokens(&sent->what, command);
 }

@@ -105,7 +105,7 @@ static enum reply_code good_code(enum verb verb)
 {
     static const enum reply_code codes[] = {
         [VERB_LOCK] = REPLY_LOCKED, [VERB_UNLOCK] = REPLY_UNLOCKED, [VERB_EXTEND] = REPLY_EXTENDED,
-        [VERB_CHECK] = REPLY_HELD,  [VERB_RESUME] = REPLY_LOCKED,
+        [VERB_CHECK] = REPLY_HELD,  [VERB_RESUME] = REPLY_LOCKED,   [VERB_DATA] = REPLY_DATA,
     };
     return codes[verb];
 }

@@ -155,6 +155,8 @@ static void ask_lock(struct world *w, uint8_t who, uint8_t how, struct request *
     what->max_ms = how & 16 ? duration_of(w) : -1;
     what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
     what->slots = slots_of(who, how);
+    bool alone = what->hold == HOLD_SESSION && what->slots == 0 && what->name.more == 0;
+    what->data.len = (how & 3) == 1 && (how & 64) == 0 && alone;
 }
 
 static void ask_what(struct world *w, enum verb verb, uint8_t who, uint8_t how)
@@ -174,6 +176,10 @@ static void ask_what(struct world *w, enum verb verb, uint8_t who, uint8_t how)
     if (verb == VERB_LOCK && !what->has_token)
         ask_lock(w, who, how, what);
     what->shared = verb == VERB_LOCK && how & 64 && !list && what->slots == 0;
+    if (verb == VERB_DATA) {
+        what->has_token = false;
+        what->data.len = 1 + how;
+    }
     if (verb == VERB_RESUME)
         what->max_ms = how & 16 ? duration_of(w) : -1;
     if (verb == VERB_UNLOCK && how & 128)
@@ -404,7 +410,7 @@ static void happen(struct world *w, uint8_t what)
     case 0:
     case 1: ask(w, VERB_LOCK); break;
     case 2: ask(w, VERB_UNLOCK); break;
-    case 3: ask(w, VERB_EXTEND); break;
+    case 3: ask(w, what & 16 ? VERB_DATA : VERB_EXTEND); break;
     case 4: ask(w, what & 16 ? VERB_RESUME : VERB_CHECK); break;
     case 5: ask(w, VERB_CANCEL); break;
     case 6: vote(w, m, NULL); break;

@@ -60,7 +60,8 @@ static void check_time(int64_t ms)
 static void check_request(const struct request *request)
 {
     bool lock = request->verb <= VERB_CHECK;
-    assert(request->verb <= VERB_BREAK && request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
+    assert(request->verb <= VERB_UNWATCH && request->data.len <= DATA_BYTES &&
+           request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
     check_length(&request->name);
     assert(!lock || request->name.len >= 1);
     assert(request->note.len <= WORD_BYTES && request->client.len <= WORD_BYTES);

@@ -66,6 +66,14 @@ static void lie_look(struct world *w, const struct sent *sent)
     v->kind = VOTE_LOOKED;
 }
 
+static void lie_data(struct vote *v, uint8_t choice)
+{
+    v->kind = VOTE_DATA;
+    v->number = choice;
+    v->data.len = (uint16_t)(1 + choice % 16 * 17);
+    memset(v->data.text, '!', v->data.len);
+}
+
 void world_lie(struct world *w, const struct sent *sent)
 {
     uint8_t choice = bytes_next(&w->in);
@@ -89,6 +97,19 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
         v->number = choice & 8 ? 0 : choice / 16;
         break;
+    case COMMAND_SEE:
+        v->kind = VOTE_SEEN;
+        v->who.kind = (enum seen_kind)(choice / 8 % 4);
+        v->who.token = w->tokens[choice % TOKENS];
+        v->who.ttl_ms = v->who.fence = choice;
+        v->who.data = (struct data){.len = choice / 32, .text = "lie"};
+        break;
+    case COMMAND_ADOPT:
+        v->kind = VOTE_NO;
+        if (choice & 8)
+            lie_data(v, choice);
+        break;
+    case COMMAND_DATA:
     case COMMAND_SET:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
@@ -142,6 +163,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_MOVE:
     case COMMAND_GROUP_SET:
     case COMMAND_LETTER:
+    case COMMAND_NEWS:
     case COMMAND_DEQUEUE:
     case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     }

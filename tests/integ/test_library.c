@@ -149,7 +149,11 @@ T(bad_arguments)
     expect_refusal(redlock, "a", (struct redlock_lock_options){.hold = (enum redlock_hold)7}, a, "hold");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.note = "x y"}, a, "a note");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.note = ""}, a, "a note");
-    expect_refusal(redlock, "a", (struct redlock_lock_options){.reserved[4] = 1}, a, "reserved");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.reserved[3] = 1}, a, "reserved");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.data = "x y"}, a, "data");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.data = "x", .hold = REDLOCK_LEASE}, a,
+                   "data");
+    expect_refusal(redlock, "a,b", (struct redlock_lock_options){.data = "x"}, a, "data");
     ck_assert_ptr_null(redlock_attach(redlock, "a", "123"));
     ck_error(redlock, a);
     ck_assert_ptr_null(redlock_resume(redlock, "a", NULL, NULL));

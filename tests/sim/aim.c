@@ -32,6 +32,32 @@ static void masters(struct sim_plan *plan, int64_t count)
     plan->param[P_MASTERS] = count;
 }
 
+static void aim_data(struct sim_plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    masters(plan, 5);
+    swarm_crowd(plan, swarm);
+    swarm->data_pct = 100;
+    swarm->resume_pct = 60;
+    swarm->keep_ms = 100;
+    /* Some masters hear of a grant too late to be told with the others. */
+    plan->param[P_TAIL_PPM] = 100000;
+    plan->param[P_TAIL] = 20000;
+}
+
+static void aim_watch(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    aim_data(plan, swarm);
+    swarm->watch_pct = 100;
+    swarm->resume_pct = 0;
+    swarm->keep_ms = mutant == MUTANT_WATCH_BACKWARDS ? 100 : 8000;
+    if (mutant == MUTANT_WATCH_BACKWARDS) { /* a master that was not told of the release */
+        swarm->rate[FAULT_CUT_UP] = 500;
+        swarm->longest_ms[FAULT_CUT_UP] = 3000;
+    }
+    plan->param[P_MAX_TTL] = 10000;
+}
+
 /* Old connections whose bytes arrive after the new one is in use. */
 static void strays(struct sim_plan *plan, struct swarm *swarm)
 {
@@ -694,6 +720,12 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_JOIN_BEYOND:
     case MUTANT_JOIN_RELEASES:
     case MUTANT_JOIN_FOR_EVER: aim_joins(plan, swarm, mutant); return;
+    case MUTANT_WATCH_BACKWARDS:
+    case MUTANT_WATCH_FREE:
+    case MUTANT_WATCH_RESTS: aim_watch(plan, swarm, mutant); return;
+    case MUTANT_DATA_EARLY:
+    case MUTANT_DATA_STALE:
+    case MUTANT_ADOPT_BLIND: aim_data(plan, swarm); return;
     case MUTANT_DOWN_TAKEN_BACK:
     case MUTANT_DOWN_BLIND:
     case MUTANT_DOWN_NO_TTL:

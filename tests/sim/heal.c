@@ -198,6 +198,8 @@ void heal_tick(struct sim_world *w)
     int64_t since_us = w->now_us - w->heal_us;
     if (w->heal_phase == HEAL_SETTLING || w->heal_phase == HEAL_ASKING)
         oracle_waiters(w);
+    if (w->now_us > heal_settled_us(w) && param[P_CLASS] != CLASS_DISAGREE)
+        oracle_watchers(w);
     switch (w->heal_phase) {
     case HEAL_NOT_YET: heal_begin(w); break;
     case HEAL_SETTLING:

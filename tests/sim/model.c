@@ -158,12 +158,15 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .bucket = what->bucket,
                               .number = what->number,
                               .ref = 1,
-                              .group = what->group,
                               .waited_ms = what->waited_ms,
                               .slots = what->slots,
                               .most_ms = what->most_ms,
                               .stays = what->stays,
                               .shared = what->shared};
+    if (what->verb == COMMAND_DATA)
+        command.data = what->data;
+    else
+        command.group = what->group;
     memcpy(command.buckets, what->buckets, sizeof command.buckets);
     name_write(&command.name, what);
     token_fill(&command.token, what->tok);
@@ -207,6 +210,18 @@ static bool is_near_back(int64_t real_ms, int64_t modelled_ms, int64_t off_ms)
     return (real_ms != 0) == (modelled_ms != 0) && apart_ms >= -off_ms && apart_ms <= off_ms;
 }
 
+static bool same_seen(const struct seen *real, const struct vote *modelled, int64_t off_ms)
+{
+    const struct seen *who = &modelled->who;
+    int64_t apart = (int64_t)real->ttl_ms - (int64_t)who->ttl_ms;
+    struct token token;
+    token_fill(&token, (uint32_t)modelled->number);
+    bool key = real->kind != SEEN_TOKEN ||
+               (memcmp(&real->token, &token, sizeof token) == 0 && apart >= -off_ms && apart <= off_ms);
+    return real->kind == who->kind && key && real->fence == who->fence && real->data.len == who->data.len &&
+           memcmp(real->data.text, who->data.text, who->data.len) == 0;
+}
+
 static bool same(enum command_verb verb, const struct vote *real, const struct vote *modelled, int64_t off_ms)
 {
     struct token token;
@@ -221,6 +236,11 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
                strcmp(real->group.why, modelled->group.why) == 0 &&
                is_near_back(real->group.back_ms, modelled->group.back_ms, off_ms) &&
                memcmp(real->group.run_id, modelled->group.run_id, RUN_ID_HEX) == 0;
+    if (real->kind == VOTE_SEEN)
+        return same_seen(&real->who, modelled, off_ms);
+    if (real->kind == VOTE_DATA)
+        return real->number == modelled->number && real->data.len == modelled->data.len &&
+               memcmp(real->data.text, modelled->data.text, real->data.len) == 0;
     if (real->kind == VOTE_LOOKED && !same_slots(&real->seen, &modelled->seen, off_ms))
         return false;
     token_fill(&token, (uint32_t)modelled->number);

@@ -150,7 +150,13 @@
     X(REQUESTS_CHEAP, "requests_cheap", "requests may take the places that are there for renewals")         \
     X(NO_RAISE, "no_raise", "a fence that masters refused is told all the same")                            \
     X(SLOT_GIVES_UP, "slot_gives_up", "-BUSY is said as soon as one slot is taken")                         \
-    X(SLOTS_DIFFER, "slots_differ", "requests with another number of slots are taken as well")
+    X(SLOTS_DIFFER, "slots_differ", "requests with another number of slots are taken as well")              \
+    X(DATA_EARLY, "data_early", "a lock with data= is granted before a quorum has the data")                \
+    X(DATA_STALE, "data_stale", "a resumed lock tells what an earlier lock told")                           \
+    X(ADOPT_BLIND, "adopt_blind", "* RESUME makes its own what another token told")                         \
+    X(WATCH_BACKWARDS, "watch_backwards", "watchers are told what one master says, whatever the fence")     \
+    X(WATCH_FREE, "watch_free", "a name is free for watchers though too few masters said so")               \
+    X(WATCH_RESTS, "watch_rests", "a watched name is looked at only after news")
 
 enum mutant {
     MUTANT_NONE,

@@ -13,8 +13,10 @@
  *   9  an acquire or a fence counts a master that may not vote, or fewer than Q
  *  11  something is left when all is quiet
  *  12  a seed gave two traces
+ *  14  a watcher is told a fence below an earlier one, or that a held name is free, or not the present state
  *  13  a held lock is lost though masters were only restarted, one after the other
- * A lock of several names is all of these locks at once; a number of its own, 10, is not needed.
+ *  10  a holder's data is told with another holder's token or fence, or not by a quorum when the lock is
+ * A lock of several names is all of these locks at once.
  * Readers hold a name together: for them 1 is about readers and writers, and 3 about each reader and the
  * exclusive locks before it, and about each exclusive lock and all before it.
  *
@@ -146,6 +148,23 @@ struct sim_extending {
 
 enum { SESSION_OPEN, SESSION_FINISHING, SESSION_OVER, SESSION_ENDED };
 
+/* What a session that watches a name was told last. */
+struct sim_watch {
+    unsigned name; /* 1 + it; 0: it watches none */
+    bool known;
+    unsigned state;
+    uint64_t told, fence; /* the last fence (0: none), and the highest */
+};
+
+/* Who has a name in truth. */
+struct sim_truth {
+    unsigned state;
+    uint32_t tok;
+    uint64_t fence;
+    bool unsure; /* an attempt is under way, or left something */
+    int64_t since_us;
+};
+
 struct sim_session {
     uint8_t client, daemon, state;
     bool remote;      /* the client reads another clock than the daemon */
@@ -158,13 +177,14 @@ struct sim_session {
     int64_t behind_ms;     /* as the client heard last */
     int64_t
         found_us; /* its daemon has stopped: so much of what the host stood still was known to the client */
+    struct sim_watch watch;
     uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 
 struct sim_asked { /* a request */
     uint8_t verb, daemon;
     uint32_t name;
-    bool reentry, down, up, answered, cancelled, undelivered, lease, shared;
+    bool reentry, down, up, answered, cancelled, undelivered, lease, shared, tells;
     bool unaware; /* its daemon could not know that its lock was given back elsewhere */
     uint32_t session, tok, incarnation;
     uint16_t slots; /* as it says; 0: it names none */
@@ -221,6 +241,7 @@ struct sim_oracle {
         unsigned asks, grants;
         bool counts;    /* the name was free */
     } crowd[SIM_NAMES]; /* requests that came at once */
+    struct sim_truth truth[SIM_NAMES];
     int64_t crashed_us; /* the last master that crashed */
     struct store_key key_before;
     struct store_group group_before;
@@ -393,6 +414,15 @@ void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, cons
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
                    const struct master_row *row);
+/* oracle_told.c: what holders tell; a request with data= gets its own number as what is told */
+void oracle_tells(struct request *what, uint32_t request);
+void oracle_ran_told(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_told_granted(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
+/* oracle_watch.c */
+void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t session, unsigned name,
+                       const struct now *now);
+void oracle_watch_ran(struct sim_world *w, const struct sim_msg *msg);
+void oracle_watchers(struct sim_world *w); /* where all is well */
 /* oracle_kept.c: names that are kept though nobody holds them */
 bool oracle_is_mark(const struct sim_world *w, uint32_t tok);
 bool oracle_is_kept(const struct sim_world *w, unsigned name);

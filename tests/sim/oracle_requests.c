@@ -280,6 +280,8 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
             oracle_was_free(w, n, a->at_us, t->shared);
     }
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
+    if (a->tells)
+        oracle_told_granted(w, d, tok);
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
                   t->name, count(t->valid), t->valid, t->yes);
@@ -344,6 +346,8 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
         oracle_told_extended(w, d, tok);
     }
+    if (reply->code == REPLY_WATCHING)
+        oracle_watch_told(w, d, a->session, a->name, &reply->now);
     if (reply->code == REPLY_HELD)
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "HELD");
 }
@@ -382,6 +386,10 @@ static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, 
 void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     const struct notice *notice = &action->u.notice;
+    if (notice->kind == NOTICE_NOW) {
+        oracle_watch_told(w, d, (uint32_t)action->session, name_index(&notice->name), &notice->now);
+        return;
+    }
     bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
     uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
     trace_add(w, TRACE_NOTICE, d->index, action->session, notice->kind, notice->reason, tok,

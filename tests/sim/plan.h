@@ -21,7 +21,7 @@ enum {
     SIM_KEYS = SIM_NAMES + SIM_SLOTTED * SIM_SLOTS, /* the names, and behind them the slots */
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
-    PLAN_FIELDS = 32,
+    PLAN_FIELDS = 40,
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
@@ -130,6 +130,8 @@ static inline unsigned key_base(unsigned key)
     X(BESIDE_KEEP, "beside_keep") \
     X(SLOTS_OFF, "slots_off") /* the number of slots that it names is the right one and so much more, from 1 to SIM_SLOTS */ \
     X(KEPT, "kept") /* its UNLOCK keeps the name for so many ms; 0: it does not */ \
+    X(WATCH, "watch") /* it watches the name, if it watches none yet */ \
+    X(DATA, "data") /* 1: its holder tells others something; 2: and changes that */ \
     X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */ \
     X(REPEAT, "repeat") /* wait= of RESUME and of requests to become a reader; 0: none */ \
     X(REPEAT_END, "repeat_end") /* such a RESUME is cancelled after so many ms; 0: it is not */
@@ -297,7 +299,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct, beside_pct, kept_pct;
+    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct, data_pct, watch_pct, beside_pct, kept_pct;
     bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */

@@ -405,6 +405,33 @@ static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm 
     }
 }
 
+/* Holders that tell others something, in some worlds; not where it is judged how long waiters wait. */
+static void draw_data(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 26};
+    const int64_t *p = plan->param;
+    bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    int64_t pct = percent(&draw, 30) && may && plan->mutant == MUTANT_NONE ? between(&draw, 10, 100) : 0;
+    if (swarm->data_pct > pct)
+        pct = swarm->data_pct;
+    for (unsigned i = 0; i < plan->ops; i++)
+        if (percent(&draw, pct))
+            plan->op[i].field[O_DATA] = between(&draw, 1, 2);
+}
+
+/* Watchers, in as many worlds. */
+static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 27};
+    const int64_t *p = plan->param;
+    bool may = p[P_CALM] == CALM_NOT && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
+    int64_t pct = percent(&draw, 30) && may && plan->mutant == MUTANT_NONE ? between(&draw, 1, 50) : 0;
+    if (swarm->watch_pct > pct)
+        pct = swarm->watch_pct;
+    for (unsigned i = 0; i < plan->ops; i++)
+        plan->op[i].field[O_WATCH] = percent(&draw, pct);
+}
+
 /* Names that are kept after the lock was given back: in every fourth world; not where it is judged how long waiters wait,
  * nor where clocks are set back by hours, since no daemon cuts a mark. */
 static void draw_keeps(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
@@ -722,6 +749,8 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm.beside_pct = beside_pct(plan, seed);
     draw_besides(plan, seed, &swarm);
     draw_downs(plan, seed, &swarm);
+    draw_data(plan, seed, &swarm);
+    draw_watchers(plan, seed, &swarm);
     draw_repeats(plan, seed);
     draw_slots_off(plan, seed);
     draw_keeps(plan, seed, &swarm);

@@ -82,9 +82,11 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
     asked->shared = what->shared;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
+    asked->tells = what->verb == VERB_LOCK && what->data.len != 0;
     uint32_t index = message_new(w);
     w->message[index] = (struct sim_message){
         .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
+    oracle_tells(&w->message[index].what, request);
     message_send(w, session, UP, index);
     return request;
 }
@@ -164,6 +166,8 @@ void client_fresh(struct sim_world *w, struct sim_client *c)
 {
     c->fresh = true;
     c->fresh_op = (struct sim_record){.field = {[O_NAME] = -1,
+                                                [O_DATA] = c->index % 2,
+                                                [O_WATCH] = 1,
                                                 [O_TTL] = w->plan->param[P_MAX_TTL],
                                                 [O_WAIT] = 60000,
                                                 [O_MAX] = -1,
@@ -185,8 +189,24 @@ static unsigned op_slots(const struct sim_world *w, const struct sim_record *op,
     return slots == 0 ? 0 : 1 + (slots - 1 + off) % SIM_SLOTS;
 }
 
+/* One name for each session, and no list or name with slots. */
+static void client_watches(struct sim_world *w, struct sim_client *c)
+{
+    unsigned name = client_name(w, c);
+    struct request what;
+    if (client_op(w, c)->field[O_WATCH] == 0 || name & SIM_LIST || name_slots(w, name) != 0 ||
+        !w->daemon[c->home].running)
+        return;
+    if (c->session[c->home] != 0 && w->oracle.session[c->session[c->home]].watch.name != 0)
+        return;
+    client_words(w, c, &what, VERB_WATCH, 0);
+    if (client_ask(w, c, c->home, &what, 0, 0) != 0)
+        w->oracle.session[c->session[c->home]].watch.name = 1 + name;
+}
+
 static void client_lock(struct sim_world *w, struct sim_client *c)
 {
+    client_watches(w, c);
     const struct sim_record *op = client_op(w, c);
     struct request what;
     client_words(w, c, &what, VERB_LOCK, 0);
@@ -199,6 +219,8 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
     what.slots = (uint16_t)op_slots(w, op, client_name(w, c));
     what.shared = what.shared && what.slots == 0;
+    bool alone = !what.shared && what.slots == 0 && what.hold == HOLD_SESSION && what.name.more == 0;
+    what.data.len = op->field[O_DATA] != 0 && alone;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
     if (c->request == 0) {
         client_after(w, c, 50);
@@ -241,6 +263,17 @@ static int64_t client_spread_ms(const int64_t *op)
     return op[O_KEEP] / (client_acts(op) + 1);
 }
 
+/* The holder tells others something else. */
+static void client_tells(struct sim_world *w, struct sim_client *c)
+{
+    struct request what;
+    if (client_op(w, c)->field[O_DATA] < 2 || c->session[c->at] == 0)
+        return;
+    client_words(w, c, &what, VERB_DATA, 0);
+    what.data.len = what.name.more == 0;
+    client_ask(w, c, c->at, &what, 0, c->tok);
+}
+
 /* The acts of a holder are evenly spread over the time that it keeps the lock. */
 static void client_act(struct sim_world *w, struct sim_client *c)
 {
@@ -259,6 +292,7 @@ static void client_act(struct sim_world *w, struct sim_client *c)
         client_words(w, c, &what, VERB_EXTEND, c->tok);
         what.ttl_ms = op[O_EXTEND_TTL];
         client_ask(w, c, daemon, &what, 0, c->tok);
+        client_tells(w, c);
     } else if (act < op[O_EXTENDS] + op[O_CHECKS]) {
         client_words(w, c, &what, VERB_CHECK, c->tok);
         client_ask(w, c, daemon, &what, 0, c->tok);
@@ -438,6 +472,7 @@ static void client_locked(struct sim_world *w, struct sim_client *c, const struc
     c->tok = tok;
     client_told(w, c, message->session, tok, message->reply.until_ms);
     client_holds_on(w, c);
+    client_tells(w, c);
     beside_begin(w, c, BESIDE_WHILE_HELD);
 }
 
@@ -527,8 +562,10 @@ static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32
 static void client_notice(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     const struct notice *notice = &message->notice;
-    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
+    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK && notice->kind != NOTICE_NOW;
     uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
+    if (notice->kind == NOTICE_NOW)
+        return;
     if (notice->kind == NOTICE_RENEWED)
         client_told(w, c, message->session, tok, notice->until_ms);
     if (notice->kind == NOTICE_CLOCK)

@@ -52,6 +52,7 @@ struct coordinator_config daemon_config(const struct sim_world *w, const struct 
         .max_sessions = 128,
         .max_locks = (uint32_t)param[P_MAX_LOCKS],
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],
+        .max_watches = 128,
         .max_undo = (uint32_t)param[P_MAX_UNDO],
         .max_renewals = param[P_FLOOD] != FLOOD_NONE                           ? FLOOD_RENEWALS
                         : d->index % 2 == 1 && param[P_CLASS] != CLASS_ROLLING ? 2
@@ -270,7 +271,7 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
     event->now_ms = clock_ms(&d->clock, w->now_us);
     event->wall_us = WALL_ZERO_US + w->now_us + d->wall_us;
     memcpy(event->random, d->random, sizeof(d->random));
-    if (event->kind >= EVENT_MASTER_CONNECTED && event->kind <= EVENT_MASTER_LETTER)
+    if (event->kind >= EVENT_MASTER_CONNECTED && event->kind <= EVENT_MASTER_NEWS)
         event->master -= d->first;
     coordinator_step(d->core, event, &actions);
     for (unsigned i = 0; i < actions.count; i++) {
@@ -286,7 +287,7 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
     }
     /* After a pause, or from a master that hung, much may arrive at once. An answer to a command of an earlier
      * millisecond is no part of a loop within this one. */
-    bool heard = event->kind >= EVENT_MASTER_WOKE && event->kind <= EVENT_MASTER_LETTER;
+    bool heard = event->kind >= EVENT_MASTER_WOKE && event->kind <= EVENT_MASTER_NEWS;
     heard = heard || (w->heard != NULL && w->heard->sent_us / 1000 < w->now_us / 1000);
     heard = heard || (event->kind == EVENT_REQUEST && w->plan->param[P_FLOOD] != FLOOD_NONE);
     if (!heard && ++d->spins > SPINS)

@@ -31,10 +31,12 @@ void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)
 }
 
 static void ear_event(struct sim_world *w, struct sim_daemon *d, unsigned master, enum event_kind kind,
-                      unsigned name)
+                      unsigned name, uint32_t from)
 {
     struct coordinator_event event = {.kind = kind, .master = master};
     unsigned base = key_base(name), slot = key_slot(name);
+    for (unsigned i = 0; i < TOKEN_ID_BYTES; i++)
+        event.what.token.bytes[i] = (uint8_t)(from >> (24 - 8 * i));
     event.what.name.len = 2;
     event.what.name.text[0] = 'n';
     event.what.name.text[1] = (char)('0' + base);
@@ -56,7 +58,7 @@ static void ear_down(struct sim_world *w, struct sim_daemon *d, unsigned master)
         node->ear_backoff_us = EAR_BACKOFF_MOST_US;
     queue_push(w, w->now_us + node->ear_backoff_us, ITEM_EAR, d->index, master, d->incarnation);
     if (heard)
-        ear_event(w, d, master, EVENT_MASTER_DEAF, 0);
+        ear_event(w, d, master, EVENT_MASTER_DEAF, 0, 0);
 }
 
 void ear_reset(struct sim_world *w, struct sim_daemon *d, unsigned master)
@@ -94,7 +96,7 @@ void ear_receive(struct sim_world *w, const struct sim_msg *msg)
     switch ((enum msg_kind)msg->kind) {
     case MSG_LOGGED_IN:
         conn->connected = true;
-        ear_event(w, d, master, EVENT_MASTER_LISTENS, 0);
+        ear_event(w, d, master, EVENT_MASTER_LISTENS, 0, 0);
         return;
     case MSG_HEARD:
         if (msg->verb == 'g')
@@ -103,8 +105,10 @@ void ear_receive(struct sim_world *w, const struct sim_msg *msg)
                   msg->verb == 'w'   ? EVENT_MASTER_WOKE
                   : msg->verb == 'l' ? EVENT_MASTER_WOKE_LATE
                   : msg->verb == 'g' ? EVENT_MASTER_LETTER
+                  : msg->verb == 'v' ? EVENT_MASTER_WATCHED
+                  : msg->verb == 'n' ? EVENT_MASTER_NEWS
                                      : EVENT_MASTER_TOLD,
-                  msg->name);
+                  msg->name, (uint32_t)msg->number);
         return;
     case MSG_PING: conn->unanswered = 0; return;
     default: ear_down(w, d, master);
@@ -131,7 +135,8 @@ void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t index)
 
 unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot)
 {
-    unsigned at_name = slot != 0 ? key_of_slot(name, slot - 1) : name;
+    bool watches = what == 'v';
+    unsigned at_name = slot != 0 && !watches ? key_of_slot(name, slot - 1) : name;
     const struct ear_master *at = arg;
     unsigned heard = 0;
     for (unsigned i = 0; i < at->master->ears; i++) {
@@ -139,7 +144,8 @@ unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned 
         const struct sim_conn *conn = &at->world->conn[index];
         if (!conn->open_master || conn->id != id)
             continue;
-        struct sim_msg message = {.kind = MSG_HEARD, .verb = (uint8_t)what, .name = at_name};
+        struct sim_msg message = {
+            .kind = MSG_HEARD, .verb = (uint8_t)what, .name = at_name, .number = watches ? slot : 0};
         link_send(at->world, index, DOWN, &message);
         heard++;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/base/quorum.h"
+#include "proto/names.h"
 #include "tests/sim/sim.h"
 
 static const int64_t LONG_AGO_US = INT64_C(1000000000);
@@ -156,7 +157,7 @@ static bool is_script(unsigned verb, unsigned name)
 {
     if (name & SIM_LIST)
         return verb != COMMAND_ZADD;
-    return (verb >= COMMAND_ENQUEUE && verb <= COMMAND_CUT) || verb == COMMAND_GROUP_SET ||
+    return (verb >= COMMAND_ENQUEUE && verb <= COMMAND_SEE) || verb == COMMAND_GROUP_SET ||
            verb == COMMAND_GROUP_NEW || verb == COMMAND_TRY;
 }
 
@@ -253,6 +254,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
+    if (msg->verb == COMMAND_DATA)
+        data_copy(&command.data, &msg->vote.data);
     if (msg->name & SIM_LIST && (msg->verb == COMMAND_ZADD || msg->verb == COMMAND_ZSCORE))
         buckets_of(&command);
     bool script = is_script(msg->verb, msg->name) && msg->native == 0;
@@ -262,6 +265,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
         store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);
     if (is_counted_on(msg->verb, vote))
         m->wrote_us = w->now_us;
+    if (vote->kind == VOTE_SEEN && vote->who.kind == SEEN_TOKEN)
+        vote->who.token = w->oracle.tok[vote->number].token;
     if (vote->kind == VOTE_TOKEN)
         vote->token = w->oracle.tok[vote->number].token;
 }

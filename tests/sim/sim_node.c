@@ -2,6 +2,7 @@
  * jittered back-off. */
 #include <string.h>
 
+#include "proto/names.h"
 #include "tests/sim/mutant.h"
 #include "tests/sim/sim.h"
 
@@ -113,6 +114,8 @@ static bool has_token(enum command_verb verb)
     case COMMAND_DOWN:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
+    case COMMAND_DATA:
+    case COMMAND_ADOPT:
     case COMMAND_MOVE: return true;
     default: return false;
     }
@@ -160,7 +163,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves =
         command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE || command->verb == COMMAND_DOWN;
-    bool letter = command->verb == COMMAND_LETTER;
+    bool letter = command->verb == COMMAND_LETTER || command->verb == COMMAND_NEWS;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,
@@ -182,6 +185,8 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .sent_us = w->now_us};
     if (marks)
         msg.vote.group = command->group;
+    if (command->verb == COMMAND_DATA)
+        data_copy(&msg.vote.data, &command->data);
     trace_add(w, TRACE_SEND, d->index, action->masters, native != 0 ? native : command->verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
     for (unsigned i = d->first; i < d->masters; i++) {

@@ -7,6 +7,7 @@
 #include "tests/sim/mutant.h"
 #include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
+#include "tests/sim/store_told.h"
 
 enum mutant mutant_active = MUTANT_NONE;
 bool (*store_made)(uint32_t tok);
@@ -360,6 +361,10 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
     case COMMAND_CUT: store_cuts(s, now_ms, command, vote); return;
+    case COMMAND_SEE: told_see(s, now_ms, command, &to, vote); return;
+    case COMMAND_NEWS: queue_say(&to, command->self, 'n', command); return;
+    case COMMAND_DATA:
+    case COMMAND_ADOPT: told_run(s, now_ms, command, vote); return;
     default: run_key(s, now_ms, command, &to, vote);
     }
 }
@@ -382,7 +387,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
 {
     enum command_verb verb = command->verb;
     bool asks = (verb <= COMMAND_TIME && (verb < COMMAND_TRY || verb == COMMAND_TIME)) ||
-                verb == COMMAND_LETTER; /* PUBLISH */
+                verb == COMMAND_LETTER || verb == COMMAND_NEWS; /* PUBLISH */
     bool writes = false, grows = false;
     struct group group;
     if (error != ERROR_LOADING && error != ERROR_BUSY && store_native_refuses(command, error, &writes))
@@ -413,6 +418,8 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_SETTLE: /* the script writes first what needs no memory */
     case COMMAND_DOWN:
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;
+    case COMMAND_DATA:
+    case COMMAND_ADOPT: writes = grows = told_writes(s, now_ms, command); break;
     case COMMAND_MOVE: writes = grows = script_writes(s, now_ms, command); break;
     default: break;
     }

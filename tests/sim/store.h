@@ -52,6 +52,15 @@ struct store_group {
     struct group group;
 };
 
+/* What the holder of a key tells. */
+struct store_told {
+    bool there;
+    uint32_t tok;
+    uint64_t fence, since_ms;
+    int64_t expires_ms;
+    struct data data;
+};
+
 struct store {
     struct store_key key[SIM_NAMES];
     unsigned slot_keys;
@@ -62,6 +71,7 @@ struct store {
         uint16_t n;
         int64_t expires_ms;
     } slots[SIM_NAMES]; /* <prefix>,slots:<name> */
+    struct store_told told[SIM_NAMES];
     struct store_group group;
     unsigned buckets;
     uint32_t bucket[STORE_BUCKETS];
@@ -75,8 +85,8 @@ struct store_command {
     unsigned slot;            /* of that name, from 1; 0: the name itself */
     uint32_t tok, maker;      /* the token, and the daemon that made it */
     uint32_t to, to_maker;    /* MOVE: the same of the new one */
-    uint32_t other, third;    /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none */
-    uint32_t self;            /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
+    uint32_t other, third;    /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
+    uint32_t self;            /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
     uint64_t waited_ms;       /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
     uint64_t most_ms;         /* EXTEND */
     uint16_t slots;           /* LOOK, CUT */
@@ -86,9 +96,11 @@ struct store_command {
     uint64_t number;
     uint32_t buckets[LIST_NAMES];
     struct group group; /* GROUP_SET, GROUP_NEW */
+    struct data data;   /* DATA */
 };
 
-/* PUBLISH to a daemon's channel: what is 'w', 'l', 't' or 'g', slot as in a command; returns how many hear it. */
+/* PUBLISH to a daemon's channel: what is 'w', 'l', 't', 'g', 'n' or 'v', slot as in a command (of 'v': the daemon that
+ * watches); returns how many hear it. */
 typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 
 void store_copy(struct store *to, const struct store *from);

@@ -69,6 +69,8 @@ void store_expire(struct store *s, int64_t now_ms, unsigned names)
             s->mark[n].id = 0;
         if (now_ms > s->slots[n].expires_ms)
             s->slots[n].n = 0;
+        if (now_ms > s->told[n].expires_ms)
+            s->told[n].there = false;
     }
     for (unsigned i = 0; i < s->slot_keys; i++)
         if (names_of(names) >> s->slot[i].name & 1)

@@ -47,6 +47,12 @@ static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
         memcpy(group->why, "clock", sizeof("clock"));
 }
 
+static void draw_data(uint64_t sequence, uint64_t step, struct data *data)
+{
+    data->len = (uint16_t)(1 + pick(sequence, step, 13, 3) * (DATA_BYTES - 1) / 2);
+    memset(data->text, 'a' + (int)pick(sequence, step, 15, 20), data->len);
+}
+
 static bool is_for_slots(enum command_verb verb)
 {
     return verb <= COMMAND_SETTLE && verb != COMMAND_ENQUEUE && verb != COMMAND_DEQUEUE &&
@@ -86,7 +92,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
         COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,     COMMAND_DOWN,    COMMAND_DOWN,
         COMMAND_DOWN,      COMMAND_EXTEND,  COMMAND_EXTEND,   COMMAND_CUT,     COMMAND_CUT,
-        COMMAND_CUT};
+        COMMAND_CUT,       COMMAND_DATA,    COMMAND_DATA,     COMMAND_ADOPT,   COMMAND_ADOPT,
+        COMMAND_SEE,       COMMAND_SEE};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -106,7 +113,7 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     if ((command->verb == COMMAND_RELEASE || command->verb == COMMAND_MOVE) &&
         pick(sequence, step, 15, 2) == 0)
         command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
-    if (command->verb == COMMAND_DOWN)
+    if (command->verb == COMMAND_DOWN || command->verb == COMMAND_ADOPT)
         command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
     if (command->verb == COMMAND_RELEASE && command->other != 0 && pick(sequence, step, 11, 2) == 0)
         command->third = 1 + (uint32_t)pick(sequence, step, 7, TOKENS);
@@ -117,6 +124,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
     if (command->verb == COMMAND_ENQUEUE || command->verb == COMMAND_RELEASE || command->verb == COMMAND_LOOK)
         command->number += 200;
+    if (command->verb == COMMAND_DATA)
+        draw_data(sequence, step, &command->data);
     draw_slot(sequence, step, command);
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         draw_group(sequence, step, &command->group);
@@ -173,6 +182,7 @@ static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
     {
         near |= is_near(store->key[n].expires_ms, at_ms) || is_near(store->queue[n].expires_ms, at_ms) ||
                 is_near(store->mark[n].expires_ms, at_ms) || is_near(store->slots[n].expires_ms, at_ms);
+        near |= is_near(store->told[n].expires_ms, at_ms);
         for (unsigned slot = 1; slot <= SLOTS; slot++)
             near |= is_near(store_key(store, n, slot)->expires_ms, at_ms);
         for (unsigned i = 0; i < store->key[n].readers; i++)

@@ -65,6 +65,7 @@ static const struct example {
     {"max_clients", "7", "restart"},
     {"max_locks", "7", "restart"},
     {"max_waiters", "7", "restart"},
+    {"max_watches", "7", "restart"},
     {"max_marks", "7", "restart"},
     {"max_keep", "1h", "once"},
     {"max_locks_per_client", "7", "once"},

@@ -127,7 +127,7 @@ T(a_stranger_may_say_little)
     say(fd, "PING\nLOCK now\n#1 SHOW VERSION\nCANCEL\nHELP\n");
     expect(&w, fd,
            "+PONG ready=1\n-AUTH now : " NO_USER_YET "#1 -AUTH : " NO_USER_YET "-AUTH : " NO_USER_YET);
-    expect_last(&w, fd, "+END 14\n");
+    expect_last(&w, fd, "+END 17\n");
     ck_assert_ptr_null(conns_user(w.conns, 1));
     say(fd, "QUIT\n");
     expect(&w, fd, "+BYE\n");

@@ -8,7 +8,7 @@
 #include "proto/line.h"
 #include "tests/unit/suite.h"
 
-enum { OPTIONS = 32, KEY_BYTES = 16, VERBS = 14, PROTOCOL_BYTES = 1 << 20 };
+enum { OPTIONS = 32, KEY_BYTES = 16, VERBS = 17, PROTOCOL_BYTES = 1 << 20 };
 
 struct options {
     char keys[OPTIONS][KEY_BYTES];

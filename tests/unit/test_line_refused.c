@@ -106,12 +106,12 @@ T(options_are_refused_with_the_name_and_what_to_write)
 {
     ck_refused("LOCK job tll=1s",
                "-BADARG job : LOCK has no option \"tll\"; it has ttl= wait= max= hold= note= "
-               "token= mode= slots=");
+               "token= mode= slots= data=");
     ck_refused("#7 CHECK job ttl=1s", "#7 -BADARG job : CHECK has no option \"ttl\"; it has token=");
     ck_refused("PING now=1", "-BADARG : PING has no options; write PING");
     ck_refused("LOCK job =1s",
                "-BADARG job : LOCK has no option \"\"; it has ttl= wait= max= hold= note= token= "
-               "mode= slots=");
+               "mode= slots= data=");
     ck_refused("LOCK job ttl=1s TTL=1s", "-BADARG job : ttl= stands twice: write it once");
     ck_refused("LOCK job ttl=",
                "-BADARG job : ttl=\"\" is not allowed: write 250ms, 10s, 5m or 1h; at most 30 days (720h)");

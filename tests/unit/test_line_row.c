@@ -77,8 +77,9 @@ T(a_number_that_does_not_fit_is_left_out)
 
 T(help_has_a_row_for_each_verb)
 {
-    static const char *const verbs[] = {"LOCK", "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL", "HELLO",
-                                        "AUTH", "PING",   "HELP",   "QUIT",  "SHOW",   "WHO",    "BREAK"};
+    static const char *const verbs[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
+                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW",
+                                        "WHO",   "BREAK",  "DATA",   "WATCH", "UNWATCH"};
     enum { VERBS = sizeof verbs / sizeof verbs[0] };
     char out[SERVER_LINE_BYTES];
     char expected[SERVER_LINE_BYTES];

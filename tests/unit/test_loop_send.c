@@ -230,7 +230,7 @@ T_EACH(extends_of_a_turn, sizeof counts / sizeof counts[0])
 T_EACH(order_is_kept, COMMAND_VERBS)
 {
     enum command_verb verb = (enum command_verb)_i;
-    if (verb == COMMAND_EXTEND)
+    if (verb == COMMAND_EXTEND || verb == COMMAND_SEE) /* a look may come a little later */
         return;
     send_extends(ALL_MASTERS, 1, 3);
     send_one(verb, ALL_MASTERS, 1);

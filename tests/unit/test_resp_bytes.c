@@ -155,6 +155,24 @@ T(a_downgrade)
     resp_format_free(format);
 }
 
+T(what_a_holder_tells)
+{
+    struct resp_format *format = resp_format_new("lock:");
+    struct command command = command_of(COMMAND_DATA, "job", 17);
+    command.waited_ms = 1000;
+    command.data = (struct data){.len = 3, .text = "a:1"};
+    is_command(format, &command,
+               "*9\r\n$7\r\nEVALSHA\r\n$40\r\nDATA\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,data:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$2\r\n17\r\n$4\r\n1000\r\n$3\r\na:1\r\n");
+    command.verb = COMMAND_ADOPT;
+    command.has_other = true;
+    command.other = command.token;
+    is_command(format, &command,
+               "*10\r\n$7\r\nEVALSHA\r\n$40\r\nDATA\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,data:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$2\r\n17\r\n$1\r\n0\r\n$1\r\n-\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    resp_format_free(format);
+}
+
 T(a_release_that_wakes)
 {
     struct resp_format *format = resp_format_new("lock:");

@@ -22,6 +22,7 @@
  *     m0-4 LETTER <name> <token>             m0-4 RELEASE <list> <token> LETTER
  *     m0-4 RELEASE_DELEX|RELEASE_DELIFEQ <name> <token>
  *     m0-4 LOOK <name> <slots>[ JOIN]
+ *     m0-4 DATA <name> <token> <fence> <text>  m0-4 ADOPT <name> <token> <fence> <old token>
  *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
  *     m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>

@@ -71,6 +71,27 @@ static struct vote look_vote(const char *word, const struct command *command)
     return vote;
 }
 
+static struct vote data_vote(const char *text)
+{
+    struct vote vote = {.kind = VOTE_DATA, .number = 1};
+    vote.data.len = (uint16_t)strlen(text);
+    memcpy(vote.data.text, text, vote.data.len);
+    return vote;
+}
+
+/* "nobody", "readers", or a token. */
+static struct vote seen_vote(const char *word)
+{
+    struct vote vote = {.kind = VOTE_SEEN, .who.kind = SEEN_TOKEN, .who.ttl_ms = 5000};
+    if (strcmp(word, "nobody") == 0)
+        vote.who.kind = SEEN_NOBODY;
+    else if (strcmp(word, "readers") == 0)
+        vote.who.kind = SEEN_READERS;
+    else
+        vote.who.token = *token_of(word);
+    return vote;
+}
+
 static struct vote vote_of(const char *word, unsigned master, const struct command *command)
 {
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
@@ -80,6 +101,10 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return (struct vote){.kind = VOTE_NUMBER, .number = command->bucket};
     if (command->verb == COMMAND_LOOK && (word[0] == '0' || word[0] == '1'))
         return look_vote(word, command);
+    if (command->verb == COMMAND_SEE && (strchr("nrTX", word[0]) != NULL))
+        return seen_vote(word);
+    if (strncmp(word, "told:", 5) == 0)
+        return data_vote(word + 5);
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0 && command->verb == COMMAND_SET_MSETEX)

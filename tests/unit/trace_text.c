@@ -239,6 +239,18 @@ void command_text(char *out, const struct command *command)
         snprintf(out, LINE, "%s %.*s %s|%s %s %" PRIu64, verb, len, name, token, both,
                  token_word(&command->to, to_word), command->number);
         break;
+    case COMMAND_DATA:
+        token = token_word(&command->token, word);
+        snprintf(out, LINE, "%s %.*s %s %" PRIu64 " %.*s", verb, len, name, token, command->number,
+                 command->data.len, command->data.text);
+        break;
+    case COMMAND_NEWS:
+    case COMMAND_SEE: snprintf(out, LINE, "%s %.*s", verb, len, name); break;
+    case COMMAND_ADOPT:
+        token = token_word(&command->token, word);
+        snprintf(out, LINE, "%s %.*s %s %" PRIu64 " %s", verb, len, name, token, command->number,
+                 token_word(&command->other, other_word));
+        break;
     case COMMAND_SETTLE:
         token = token_word(&command->token, word);
         snprintf(out, LINE, "%s %.*s %s %s %" PRIu64, verb, len, name, token,

@@ -5,6 +5,7 @@
 #include "daemon/coordinator/ask/acquire_private.h"
 #include "daemon/coordinator/ask/acquire_split.h"
 #include "daemon/coordinator/base/token.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
@@ -96,6 +97,8 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         acquire_fail(c, round, REPLY_NOQUORUM);
     } else if (wait_is_over(c, resource->queue->head)) {
         resource_head_leaves(c, resource);
+    } else if (round->mode->tells && round->phase != ROUND_TELLING) {
+        data_begins(c, round);
     } else {
         acquire_detach(c, round);
         round->mode->granted(c, round, resource);

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/letter.h"
@@ -137,7 +138,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     }
     const struct token *old = lease != NULL ? &lease->hold.token : &what->token;
     struct token token = *old;
-    const struct mode *mode = mode_of(c, resource, token_is_shared(old));
+    const struct mode *mode = mode_of_token(c, resource, old);
     random_token(c, resource, &token, mode);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
@@ -238,6 +239,8 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
     action_locked(c, reply, lease);
     letter_send(c, round->name, &round->resume->old);
+    if (lease->mode->tells)
+        data_adopt(c, lease, &round->resume->old);
     round->lease = lease->id;
     c->stats.resumed++;
     struct resource *resource = resume_detach(c, round);

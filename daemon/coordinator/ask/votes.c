@@ -5,6 +5,7 @@
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/ask/acquire_split.h"
 #include "daemon/coordinator/ask/resume.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/heal.h"
@@ -18,6 +19,7 @@
 #include "daemon/coordinator/name/wake.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/watch/watch.h"
 
 static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
@@ -36,6 +38,8 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
     case ROUND_ACQUIRE: acquire_look(c, round, late); break;
     case ROUND_RESUME: resume_look(c, round, late); break;
     case ROUND_RESERVE: hand_look(c, round, late); break;
+    case ROUND_TELL: data_look(c, round, late); break;
+    case ROUND_SEE: watch_look(c, round, late); break;
     case ROUND_KEEP: kept_decide(c, round, late); break;
     case ROUND_RENEW:
     case ROUND_EXTEND:
@@ -45,7 +49,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
 
 static bool is_fencing(enum command_verb verb)
 {
-    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
+    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE || verb == COMMAND_DATA;
 }
 
 /* An EXTEND without a lease asks CHECK and then EXTEND, and a RESUME asks MOVE and then EXTEND, in one
@@ -93,6 +97,8 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
         return;
     if (yes && round->purpose == ROUND_ACQUIRE)
         secret_granted(lease, masters_without(bit, round->voided));
+    if (yes && round->purpose == ROUND_ACQUIRE && lease->mode->tells)
+        data_again(c, lease, bit);
     lease->copies.granted = yes ? lease->copies.granted | bit : masters_without(lease->copies.granted, bit);
     if (yes)
         lease->copies.may |= bit;
@@ -119,17 +125,17 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
 /* The script is loaded by now. A proposal that was sent with the command has run before it. */
 static void votes_again(struct coordinator *c, struct round *round, enum command_verb verb, masters_t bit)
 {
-    bool lasts = verb == COMMAND_EXTEND;
     if (round->purpose == ROUND_KEEP) {
         kept_ask(c, round, bit);
         return;
     }
+    uint64_t number = verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0;
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         fence_forget(round, bit);
     if (verb == COMMAND_SET || verb == COMMAND_SHARE)
         round->mode->ask(c, round, bit);
     else
-        round_send(c, round, verb, bit, lasts ? (uint64_t)round->ttl_ms : 0);
+        round_send(c, round, verb, bit, verb == COMMAND_DATA ? round->proposal : number);
 }
 
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
@@ -151,7 +157,9 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         votes_again(c, round, verb, masters_bit(master));
         return;
     }
-    if (is_fencing(verb))
+    if (verb == COMMAND_SEE)
+        watch_told(c, round, master, vote);
+    else if (is_fencing(verb))
         fence_vote(c, round, master, verb, vote);
     else if (verb == COMMAND_GET)
         acquire_split_vote(round, master, vote);

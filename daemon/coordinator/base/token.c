@@ -53,6 +53,12 @@ bool token_is_mark(const struct token *token)
     return token->bytes[TOKEN_ID_BYTES] == TOKEN_MARK && token_is_made(token);
 }
 
+bool token_tells(const struct token *token)
+{
+    bool says = token->bytes[SLOT_AT] == 0 && token->bytes[SLOT_AT + 1] == TOKEN_TELLS;
+    return says && token->bytes[TOKEN_ID_BYTES] == TOKEN_EXCLUSIVE && token_is_made(token);
+}
+
 int token_slot(const struct token *token)
 {
     if (token->bytes[TOKEN_ID_BYTES] != TOKEN_SLOT || !token_is_made(token))

@@ -14,7 +14,8 @@
 /* TOKEN_MARK: of a name that is kept though nobody holds it (keep/kept.h). */
 enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT, TOKEN_MARK };
 
-/* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot, else 0. */
+/* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot; of TOKEN_EXCLUSIVE, 0 or
+ * TOKEN_TELLS; else 0. */
 void token_make(struct token *token, const struct token *self, enum token_kind kind, unsigned slot,
                 const uint8_t random[TOKEN_RANDOM_BYTES]);
 /* The number of the slot that the token is of; -1: it is of none. */
@@ -26,6 +27,10 @@ bool token_is_made(const struct token *token);
 bool token_is_of(const struct token *token, const struct token *self, enum token_kind kind);
 /* Whether a daemon made it for a reader. */
 bool token_is_shared(const struct token *token);
+/* Whether a daemon made it for a lock whose holder tells others something. To all else such a lock is as any exclusive
+ * one, also for daemons of an earlier version: the number of its slot, which it does not have, says so. */
+bool token_tells(const struct token *token);
+enum { TOKEN_TELLS = 1 /* in place of a slot's number */ };
 /* Whether a daemon made it for a name that is kept: it may live for longer than any lock. */
 bool token_is_mark(const struct token *token);
 

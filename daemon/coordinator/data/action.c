@@ -65,7 +65,8 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
     action->request = request;
     struct reply *reply = &action->u.reply;
     reply->code = code;
-    memset((char *)reply + offsetof(struct reply, token), 0, sizeof *reply - offsetof(struct reply, token));
+    memset((char *)reply + offsetof(struct reply, token), 0,
+           offsetof(struct reply, now) - offsetof(struct reply, token));
     reply->slot = action_name(&reply->name, name);
     reply->retry_ms = -1;
     return reply;
@@ -163,7 +164,8 @@ void random_token(struct coordinator *c, const struct resource *resource, struct
     int slot = slot_of_name(resource->name, &len);
     assert(!c->token_drawn && (mode->token == TOKEN_SLOT) == (slot >= 0));
     c->token_drawn = true;
-    token_make(token, &c->config.self, mode->token, slot >= 0 ? (unsigned)slot : 0, c->event->random);
+    unsigned number = slot >= 0 ? (unsigned)slot : mode->tells ? TOKEN_TELLS : 0;
+    token_make(token, &c->config.self, mode->token, number, c->event->random);
     c->actions->random_used = true;
 }
 

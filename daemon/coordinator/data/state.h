@@ -27,6 +27,7 @@
 #include "daemon/coordinator/data/state_master.h"
 #include "daemon/coordinator/keep/ended.h"
 #include "daemon/coordinator/mode/mode.h"
+#include "proto/names.h"
 
 /* The type of object that owns a deadline in the heap. */
 enum item_kind {
@@ -40,6 +41,8 @@ enum item_kind {
     ITEM_TRIAL,
     ITEM_LIST,
     ITEM_LETTER,
+    ITEM_WATCHED,
+    ITEM_WITNESS,
     ITEM_KEPT,
     ITEM_KEPT_WALK,
     ITEM_REPEAT,
@@ -279,6 +282,12 @@ struct letter {
     bool walking;          /* they are being looked at, a few in a step */
 };
 
+/* What the holder of a lease tells others (data.h), or a request that waits wants told; data.len 0: nothing. */
+struct told {
+    uint64_t since_ms; /* since when it is held, in ms of the wall clock of the daemon that granted it */
+    struct data data;
+};
+
 /* What the masters know of a lease: its key there, and what they acknowledged. */
 struct copies {
     masters_t granted; /* masters that acknowledged the key */
@@ -379,6 +388,9 @@ static inline size_t lease_bytes(unsigned masters)
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *   reserve:  RESERVING --Q stored it------------------------------------> DECIDED
+ *   tell:     TELLING --Q have it----------------------------------------> DECIDED
+ *   see:      SEEING --who has it is known-------------------------------> DECIDED
+ *   (an acquire whose holder tells something goes through TELLING before it is DECIDED)
  *   keep:     MOVING --Q moved--> EXTENDING --Q extended-----------------> DECIDED
  *   mark:     CHECKING --all answered, or late---------------------------> DECIDED
  *
@@ -397,6 +409,8 @@ enum round_phase {
     ROUND_MOVING,    /* MOVE: the old token is replaced by the new one, or by a mark */
     ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
     ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
+    ROUND_TELLING,   /* DATA: what the holder tells */
+    ROUND_SEEING,    /* SEE: who has a name that is watched */
     ROUND_DECIDED,
 };
 
@@ -407,11 +421,13 @@ enum round_purpose {
     ROUND_CHECK,
     ROUND_RESUME,
     ROUND_RESERVE,
+    ROUND_TELL,
+    ROUND_SEE,
     ROUND_KEEP, /* of a mark: it is made, or looked for */
 };
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
- * and what they answered. */
+ * and what they answered. In TELLING, the same of the data. */
 struct fence {
     masters_t asked;    /* masters that were sent this phase's ZADD */
     masters_t pending;  /* masters with a ZADD unanswered: an earlier phase's, if not in asked */
@@ -463,7 +479,7 @@ struct round {
     struct token token;
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
-        uint64_t reader;   /* EXTEND: id of the JOINED lease that is meant; 0: none */
+        uint64_t reader; /* EXTEND: id of the JOINED lease that is meant; 0: none. SEE: of the watched name */
         uint64_t kept;     /* KEEP: id of the mark */
     };
     const struct name *name; /* interned */
@@ -548,7 +564,65 @@ struct session {
     uint32_t locks, waits, resumes; /* numbers of its holds, waits, and RESUMEs under way */
     struct hold *holds;             /* the holds bound to it */
     struct wait *waiting;
+    struct watcher *watching;
     struct repeat *repeats;
+};
+
+/* ---- who has a name, for those who watch it (watch.h) ---- */
+
+/* What the masters have told a look so far. */
+struct sight {
+    masters_t keys, readers, slots; /* masters with a key of that kind */
+    uint64_t ttl_ms;                /* of the key that ends first; 0: not known */
+    uint64_t fence;                 /* the highest that a holder tells, with ... */
+    struct token told_of;           /* ... its token ... */
+    struct data data;               /* ... and what it tells; len 0: nothing */
+    struct token token[MASTERS];    /* of keys */
+};
+
+struct watched {
+    uint64_t id;
+    struct heap_item item; /* the next look; due now while there are watchers to be told */
+    uint32_t hash;
+    uint32_t serial;              /* of the present state: watchers with another one are still to be told */
+    const struct name *name;      /* interned */
+    struct watcher *first, *last; /* those that are still to be told stand first */
+    uint64_t round;               /* id of the look under way; 0: none */
+    bool again;                   /* something has changed since it began */
+    bool asked;                   /* a watcher has come since the last look */
+    bool known;                   /* a state was found */
+    uint8_t patience;             /* looks in a row that found a key whose holder's data was not there yet */
+    int32_t pause_ms;             /* before the next look while the next holder is looked for ... */
+    int64_t hurry_until_ms;       /* ... until then */
+    int64_t look_ms;
+    uint64_t fence; /* the highest that was told */
+    struct now now; /* the state that is told */
+    struct sight seen;
+};
+
+struct watcher {
+    uint64_t id;
+    struct watched *watched; /* (ref) */
+    struct watcher *next, *prev;
+    struct session *session; /* (ref) */
+    struct watcher *session_next, *session_prev;
+    uint64_t request; /* the WATCH; 0: answered */
+    uint32_t serial;
+    uint16_t peer;
+    bool once; /* a second WATCH of the session, which is only answered */
+};
+
+/* The daemons that watch a name whose lock is, or was, held here (witness.h). */
+enum { WITNESSES = 16 };
+
+struct witness {
+    uint64_t id;
+    struct heap_item item; /* when the last one is forgotten; due now while they are to be told */
+    uint32_t hash;
+    uint32_t telling;        /* the next one to be told; WITNESSES: none */
+    const struct name *name; /* interned */
+    int64_t until_ms[WITNESSES];
+    struct token daemon[WITNESSES]; /* the first bytes say which */
 };
 
 struct coordinator {
@@ -570,7 +644,12 @@ struct coordinator {
     int64_t looks_ms;  /* since when one of them is due */
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists,
         kepts, repeats;
+    struct pool watched, watchers, witnesses;
+    struct table watched_names, witness_names;
+    uint32_t peer_watches[PEERS];
     struct shared *sharing; /* for each slot of the leases: of readers */
+    struct told *telling;   /* for each slot of the waits: of leaders */
+    struct told *told;      /* for each slot of the leases: of leaders */
     struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
     struct letter *letters; /* for each slot of the resources: where letters came */
     uint32_t commons;       /* COMMON leases */
@@ -653,6 +732,31 @@ static inline const struct mode *mode_of(const struct coordinator *c, const stru
                                          bool shared)
 {
     return shared && resource->mode == c->modes[MODE_WRITER] ? c->modes[MODE_READER] : resource->mode;
+}
+
+/* The mode of the lease that a RESUME of this token brings. */
+static inline const struct mode *mode_of_token(const struct coordinator *c, const struct resource *resource,
+                                               const struct token *token)
+{
+    if (token_tells(token) && resource->mode == c->modes[MODE_WRITER])
+        return c->modes[MODE_LEADER];
+    return mode_of(c, resource, token_is_shared(token));
+}
+
+static inline struct told *told_of_wait(const struct coordinator *c, const struct wait *wait)
+{
+    return &c->telling[pool_slot(&c->waits, wait)];
+}
+
+static inline struct told *told_of_lease(const struct coordinator *c, const struct lease *lease)
+{
+    return &c->told[pool_slot(&c->leases, lease)];
+}
+
+static inline void told_to(struct command *command, const struct told *told)
+{
+    command->waited_ms = told->since_ms;
+    data_copy(&command->data, &told->data);
 }
 
 struct lease *lease_of_hold(struct hold *hold);

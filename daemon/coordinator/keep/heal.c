@@ -20,6 +20,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/ask/resume.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/master.h"
@@ -145,6 +146,8 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
     for (unsigned i = 0; i < c->config.masters; i++)
         if (sent & masters_bit(i))
             note_heal(c, lease, i);
+    if (lease->mode->tells)
+        data_again(c, lease, sent);
 }
 
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/letter.h"
@@ -16,6 +17,7 @@
 #include "daemon/coordinator/name/fanout.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/witness.h"
 
 /*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
  *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
@@ -39,6 +41,7 @@ void lease_free(struct coordinator *c, struct lease *lease)
     const struct resource *resource = lease->resource;
     bool held = lease->keeping->told;
     lease->keeping->parts(c, lease);
+    witness_touch(c, resource->name);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
     lease->mode->leave(c, lease);
@@ -81,6 +84,8 @@ static struct lease *lease_of_round(struct coordinator *c, struct resource *reso
     lease->ttl_ms = lease->copies.longest_ms = round->ttl_ms;
     lease->copies.granted = round->tally.granted;
     lease->copies.may = lease->copies.sent = masters_without(round->tally.asked, round_without_key(round));
+    if (lease->mode->tells)
+        data_none(c, lease);
     return lease;
 }
 
@@ -107,6 +112,7 @@ void lease_bind(struct coordinator *c, struct lease *lease, const struct round *
     lease->mode->enter(c, lease);
     renewal_plan(c, lease);
     heal_granted(c, lease, round);
+    witness_touch(c, lease->resource->name);
 }
 
 static int64_t lease_ends_ms(const struct round *round, int64_t max_ms)
@@ -124,6 +130,8 @@ static void lease_take(struct coordinator *c, struct lease *lease, const struct 
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
+    if (wait->mode->tells)
+        data_taken(c, lease, wait);
     if (secret_is_wanted(c, wait) && !resource->lettered) /* else it may be gone */
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);

@@ -10,6 +10,10 @@ bool fit_request(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     bool list = what->name.more != 0, slots = what->slots != 0;
+    if (what->data.len != 0 && (list || slots || what->shared || what->hold == HOLD_LEASE)) {
+        action_reply(c, event->session, event->request, REPLY_BADARG, &what->name)->text = TEXT_DATA_ALONE;
+        return false;
+    }
     if (what->verb != VERB_LOCK || (int)list + slots + what->shared < 2)
         return true;
     struct reply *reply = action_reply(c, event->session, event->request, REPLY_BADARG, &what->name);

@@ -2,6 +2,7 @@
  * struct how that is asked for and given back, and all other files ask that struct:
  *
  *     writer.c         one client has the name: SET of its key
+ *     leader.c         the same, and its holder tells others something (keep/data.h)
  *     reader.c         other readers may have the name as well: SHARE (shared.h, join.h)
  *     slot.c           one of the numbered slots of a name, each a lock of its own (slots.h, acquire_slots.h)
  *     list.c           several names, all or none (names.h)
@@ -28,6 +29,7 @@ struct mode {
     enum token_kind token;         /* of the tokens that are drawn for it */
     const struct keeping *keeping; /* of its leases, as a rule (keep/keeping.h) */
     bool shares;                   /* two of this mode are not in each other's way */
+    bool tells;     /* its holder tells others something: a grant waits until a quorum has that (keep/data.h) */
     bool wakes;     /* its releases look into the queue on the masters; a list's names do that one by one */
     bool hands_on;  /* its leases go to the next holder without a word to the masters */
     bool fans_out;  /* with fanout: quorum, an attempt asks a quorum of masters first */
@@ -95,8 +97,8 @@ struct mode {
 };
 
 /* The modes stand in c->modes: coordinator.c alone knows their rooms, which may call all others. */
-enum mode_kind { MODE_WRITER, MODE_READER, MODE_SLOT, MODE_LIST, MODES };
+enum mode_kind { MODE_WRITER, MODE_READER, MODE_SLOT, MODE_LIST, MODE_LEADER, MODES };
 
-extern const struct mode mode_writer, mode_reader, mode_slot, mode_list;
+extern const struct mode mode_writer, mode_reader, mode_slot, mode_list, mode_leader;
 
 #endif

@@ -57,7 +57,7 @@ struct tally fence_shown(const struct coordinator *c, const struct round *round)
     if (round->phase == ROUND_READING)
         tally.granted &= fence->accepted | fence->scored;
     else if (fence->asked != 0)
-        tally.granted &= fence->answered;
+        tally.granted &= round->phase == ROUND_TELLING ? fence->accepted : fence->answered;
     return tally;
 }
 
@@ -72,7 +72,8 @@ void fence_ask(struct coordinator *c, struct round *round, masters_t masters)
 {
     round->fence.asked |= masters;
     round->fence.pending |= masters;
-    round_send(c, round, COMMAND_ZADD, masters, round->proposal);
+    enum command_verb verb = round->phase == ROUND_TELLING ? COMMAND_DATA : COMMAND_ZADD;
+    round_send(c, round, verb, masters, round->proposal);
 }
 
 /* Sends a new proposal. Answers to the one before count no more, so a master that still owes such an
@@ -92,6 +93,11 @@ enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
         return FENCE_BEYOND;
     ask_anew(c, round, ROUND_FENCING, proposal);
     return FENCE_OPEN;
+}
+
+void fence_tell(struct coordinator *c, struct round *round)
+{
+    ask_anew(c, round, ROUND_TELLING, round->proposal);
 }
 
 /* Sends the proposal to masters that granted, or answered the proposal before, since it was first sent. */
@@ -299,11 +305,21 @@ static enum fence_outcome look_raising(struct coordinator *c, struct round *roun
     return open_or_hopeless(c, round, round->fence.answered, late);
 }
 
+static enum fence_outcome look_telling(struct coordinator *c, struct round *round, bool late)
+{
+    if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
+        return FENCE_STANDS;
+    ask_late(c, round);
+    return open_or_hopeless(c, round, round->fence.accepted, late);
+}
+
 enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->phase == ROUND_FENCING)
         return look_fencing(c, round, late);
     if (round->phase == ROUND_READING)
         return look_reading(c, round, late);
+    if (round->phase == ROUND_TELLING)
+        return look_telling(c, round, late);
     return look_raising(c, round, late);
 }

@@ -37,7 +37,10 @@ enum fence_outcome fence_begin(struct coordinator *c, struct round *round);
 /* Q masters granted a round with a proposal. If Q of them have answered it, either the proposal stands, or
  * the raise begins: the outcome is FENCE_OPEN, and the round is READING. */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round);
-/* Decides the fence of a round in FENCING, READING or RAISING, as far as its votes allow. Called after
+/* The fence stands: what the holder tells goes to the masters together with it. The round is TELLING then, and its outcome
+ * is FENCE_STANDS once a quorum has it. */
+void fence_tell(struct coordinator *c, struct round *round);
+/* Decides the fence of a round in FENCING, READING, RAISING or TELLING, as far as its votes allow. Called after
  * each vote, and with late when the time-out of the phase has passed. */
 enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late);
 /* Notes a master's answer to ZADD or ZSCORE. */

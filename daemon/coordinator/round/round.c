@@ -34,17 +34,19 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
     static const unsigned moves[] = {
         [ROUND_QUEUING] = 0,
         [ROUND_LOOKING] = 0,
-        [ROUND_ASKING] =
-            1u << ROUND_REASKING | 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_ASKING] = 1u << ROUND_REASKING | 1u << ROUND_FENCING | 1u << ROUND_READING |
+                         1u << ROUND_TELLING | 1u << ROUND_DECIDED,
         [ROUND_REASKING] = 1u << ROUND_REASKING | 1u << ROUND_FENCING,
-        [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
-        [ROUND_READING] = 1u << ROUND_RAISING | 1u << ROUND_DECIDED,
-        [ROUND_RAISING] = 1u << ROUND_DECIDED,
+        [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_TELLING | 1u << ROUND_DECIDED,
+        [ROUND_READING] = 1u << ROUND_RAISING | 1u << ROUND_TELLING | 1u << ROUND_DECIDED,
+        [ROUND_RAISING] = 1u << ROUND_TELLING | 1u << ROUND_DECIDED,
         [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
         [ROUND_MOVING] = 1u << ROUND_RESUMING | 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_RESERVING] = 1u << ROUND_DECIDED,
+        [ROUND_TELLING] = 1u << ROUND_DECIDED,
+        [ROUND_SEEING] = 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
     return (moves[from] & (1u << to)) != 0;
@@ -99,6 +101,16 @@ static void show_move(const struct round *round, struct command *command)
     command->other = round->resume->key;
 }
 
+/* While the lock is being taken, the head knows what is told of it; then the lease does. */
+static void show_data(const struct coordinator *c, const struct round *round, struct command *command)
+{
+    const struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease != NULL)
+        told_to(command, told_of_lease(c, lease));
+    else if (round->resource != NULL)
+        told_to(command, told_of_wait(c, round->resource->queue->head));
+}
+
 /* Daemons with a smaller max_ttl wait for no longer than that. */
 static uint64_t extend_by_ms(const struct coordinator *c, uint64_t ttl_ms)
 {
@@ -124,6 +136,10 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         show_secret(lease, command);
     if (command_for_one(command->verb) == COMMAND_EXTEND)
         command->most_ms = cut_most_ms(c, &command->token);
+    if (verb == COMMAND_SEE)
+        command->to = c->config.self;
+    if (verb == COMMAND_DATA)
+        show_data(c, round, command);
     if (verb != COMMAND_ZADD && verb != COMMAND_ZSCORE)
         return;
     command->bucket =

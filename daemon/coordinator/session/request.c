@@ -5,6 +5,7 @@
 #include "daemon/coordinator/ask/resume.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/extend.h"
 #include "daemon/coordinator/keep/hand.h"
 #include "daemon/coordinator/keep/keeping.h"
@@ -18,6 +19,7 @@
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/watch.h"
 #include "proto/slot.h"
 
 static struct reply *reply_to(struct coordinator *c, const struct coordinator_event *event,
@@ -360,6 +362,9 @@ static void request_do(struct coordinator *c, const struct coordinator_event *ev
     case VERB_EXTEND: request_extend(c, event); break;
     case VERB_CHECK: request_check(c, event); break;
     case VERB_CANCEL: request_cancel(c, event); break;
+    case VERB_WATCH:
+    case VERB_UNWATCH: watch_request(c, event); break;
+    case VERB_DATA: data_request(c, event, lease_of(c, event)); break;
     default: assert(0 && "the driver answers the other verbs itself");
     }
 }

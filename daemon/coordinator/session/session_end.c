@@ -7,6 +7,7 @@
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/session/repeat.h"
 #include "daemon/coordinator/wait/resource.h"
+#include "daemon/coordinator/watch/watch.h"
 
 enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
 
@@ -81,6 +82,7 @@ void session_timer(struct coordinator *c, struct session *session)
         finish_some(c, session);
         return;
     }
+    watch_leave(c, session);
     if (session->repeats != NULL) {
         repeat_drop(c, session);
     } else if (session->waiting != NULL && session->state == SESSION_DENYING) {
@@ -90,7 +92,8 @@ void session_timer(struct coordinator *c, struct session *session)
     } else if (session->holds != NULL) {
         end_lease(c, session, lease_of_hold(session->holds));
     }
-    if (session->waiting != NULL || session->holds != NULL || session->repeats != NULL) {
+    if (session->waiting != NULL || session->holds != NULL || session->repeats != NULL ||
+        session->watching != NULL) {
         heap_set(&c->deadlines, &session->item, c->now_ms);
         return;
     }

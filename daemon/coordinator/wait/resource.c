@@ -5,6 +5,7 @@
 
 #include "daemon/coordinator/ask/acquire.h"
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/mode/fit.h"
@@ -351,7 +352,9 @@ static struct wait *wait_new(struct coordinator *c, const struct resource *resou
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->mode = mode_of(c, resource, what->shared);
+    wait->mode = what->data.len != 0 ? c->modes[MODE_LEADER] : mode_of(c, resource, what->shared);
+    if (wait->mode->tells)
+        data_asked(c, wait, &what->data);
     wait->note = intern_note(&c->intern, &what->note);
     wait->order = what->order;
     if (wait->patient)

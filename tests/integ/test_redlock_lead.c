@@ -1,0 +1,103 @@
+/* redlock lead: one of many leads, and the next one takes over. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/integ/command.h"
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a, b;
+static struct command one, two;
+static char path[PATH];
+
+static void begin(const char *settings)
+{
+    redlockd = other = (struct daemon){.pid = 0};
+    cluster_start(&masters, 3, UNIX);
+    daemon_serves(&redlockd, &masters, settings, &a);
+    command_use(&redlockd);
+    snprintf(path, sizeof path, "%s/word", folder_new("words"));
+    setenv("F", path, 1);
+}
+
+static const char *leader(struct client *client)
+{
+    client_send(client, "WHO leader");
+    const char *row = row_with(client_rows_at(client, __FILE__, __LINE__), "votes=");
+    return row != NULL ? kv(row, "data") : "";
+}
+
+T(who_leads_is_told_and_the_next_one_takes_over)
+{
+    begin(PATIENT);
+    daemon_serves(&other, &masters, PATIENT, &b);
+    START(&one, redlock_binary(), "lead", "--data", "host-1:8080", "leader", "--", "sleep", "1000");
+    eventually(strcmp(leader(&b), "host-1:8080") == 0);
+    START(&two, redlock_binary(), "lead", "leader", "--data", "host-2:8080", "-c",
+          "echo >$F; exec sleep 1000");
+    eventually(rows_with(show(&a, "WAITERS"), "name=leader") == 1);
+    kill(one.pid, SIGKILL); /* its lock is given back once its command is dead */
+    (void)number_in(path);
+    eventually(strcmp(leader(&b), "host-2:8080") == 0);
+    ck_assert_int_eq(command_code(&one), -SIGKILL);
+    kill(two.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&two), 128 + SIGTERM);
+    ck_assert(cluster_gave_back(&masters, "leader"));
+}
+
+T(its_end_is_the_commands)
+{
+    begin(PATIENT);
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "leader", "-c", "echo $REDLOCK_NAME; exit 7"), 7);
+    ck_assert_str_eq(output(&one), "leader\n");
+    START(&one, redlock_binary(), "lead", "leader", "-c", "echo >$F; exec sleep 1000");
+    (void)number_in(path);
+    ck_assert_ptr_nonnull(strstr(leader(&a), ":sh/")); /* user@host:sh/pid */
+    kill(one.pid, SIGINT);
+    ck_assert_int_eq(command_code(&one), 128 + SIGINT);
+}
+
+/* The lock is broken: the command ends, and another one leads; and then it leads again. */
+T(it_waits_again_when_it_leads_no_more)
+{
+    begin(PATIENT "allow_break: yes\n");
+    START(&one, redlock_binary(), "lead", "leader", "-c", "echo $$ >>$F; exec sleep 1000");
+    long first = number_in(path);
+    ask(&a, "+BROKEN leader *", "BREAK leader");
+    eventually(!is_alive((pid_t)first));
+    eventually(strstr(file_read(path), "\n") != NULL && strlen(strchr(file_read(path), '\n')) > 1);
+    ck_assert_ptr_nonnull(strstr(errors(&one), "leader: waiting for it again"));
+    ck_assert(!command_is_over(&one));
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), 128 + SIGTERM);
+}
+
+/* Its command ends at once: another host leads in the pause. */
+T(a_pause_lets_another_one_lead)
+{
+    begin(PATIENT);
+    START(&one, redlock_binary(), "lead", "--restart", "leader", "-c", "exit 3");
+    eventually(strstr(errors(&one),
+                      "has ended (exit code 3): the lock is given up, and asked for again in 1.0s") != NULL);
+    lock(&a, "leader wait=20s");
+    ask(&a, "+UNLOCKED leader *", "UNLOCK leader");
+    eventually(strstr(errors(&one), "asked for again in 2.0s") != NULL);
+    ck_assert(!command_is_over(&one));
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), -SIGTERM);
+}
+
+T(bad_options)
+{
+    begin(PATIENT);
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "--data", "a b", "leader", "true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&one), "--data takes 1 to 256 visible characters"));
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "a,b", "true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&one), "one NAME is needed"));
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "leader"), 125);
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "--shared", "leader", "true"), 125);
+    ck_assert_int_eq(RUN(&one, redlock_binary(), "lead", "-n", "leader", "true"), 125);
+}
