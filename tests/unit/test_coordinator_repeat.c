@@ -216,6 +216,23 @@ T(several_of_a_session)
     EXPECT("m0-2 EXTEND b,c T6 10000", "m0-2 ZADD b,c *", "s1 #2 +LOCKED b,c token=T6 *");
 }
 
+/* Their next attempts are due when the client goes. */
+T(a_reset_ends_several)
+{
+    start(3);
+    ask(1, "RESUME a token=X wait=10s");
+    ask(1, "RESUME b token=Y wait=10s");
+    ask(1, "RESUME d token=T9 wait=10s");
+    vote("0-2", "MOVE NO, MOVE NO, MOVE NO");
+    vote("0-2", "MOVE NO, MOVE NO, MOVE NO");
+    forget();
+    now = 1050;
+    drop(1);
+    work();
+    EXPECT("s1 ended");
+    nothing_is_left();
+}
+
 /* While the masters have no room, further attempts wait as new requests do. */
 T(too_many_under_way)
 {
