@@ -68,7 +68,7 @@ void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const st
     bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
     if (gone && t->parent != 0 && oracle_is_ours(t, d))
         t->unmoved |= oracle_bit(w->conn[msg->conn].master);
-    if (moves && gone)
+    if (moves && msg->vote.kind == VOTE_NO) /* what a server refuses natively is asked again by script */
         oracle_refused(w, d, msg->to);
 }
 

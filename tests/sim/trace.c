@@ -17,8 +17,9 @@ static const char *const REPLIES[] = {
     "LOCKED", "UNLOCKED", "KEPT",    "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",
     "BYE",    "BUSY",     "TIMEOUT", "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING",
     "DENIED", "AUTH",     "BADVERB", "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
-static const char *const VOTES[] = {"YES",   "NO",     "NUMBER", "INFO",    "GROUP",   "UNREADABLE",
-                                    "TOKEN", "LOOKED", "HEARD",  "UNHEARD", "NOT_RUN", "ERROR"};
+static const char *const VOTES[] = {"YES",  "NO",   "NUMBER", "INFO",  "GROUP",   "UNREADABLE", "TOKEN",
+                                    "DATA", "SEEN", "LOOKED", "HEARD", "UNHEARD", "NOT_RUN",    "ERROR"};
+_Static_assert(sizeof(VOTES) / sizeof(VOTES[0]) == VOTE_ERROR + 1, "each kind of vote has its word");
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
 static const char *const LOST[] = {"expired", "max",   "gone",   "released", "moved",
                                    "closed",  "drain", "denied", "clock"};
