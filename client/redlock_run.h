@@ -92,13 +92,12 @@ pid_t child_start(char *const argv[], const struct terminal *terminal, bool fore
 struct run;
 /* Takes the lock, runs the command, and returns the exit code. */
 int run_term(struct run *run);
-#define RUN_BEGIN                                                                                    \
-    {                                                                                                \
-        .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},                \
-        .every = {.period_ms = -1, .keep_ms = -1}, .grace_ms = -1,                                  \
-        .signals = -1, .timer = -1, .terminal = {                                                    \
-            .fd = -1                                                                                 \
-        }                                                                                            \
+#define RUN_BEGIN                                                                                            \
+    {                                                                                                        \
+        .take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},                         \
+        .every = {.period_ms = -1, .keep_ms = -1}, .grace_ms = -1, .signals = -1, .timer = -1, .terminal = { \
+            .fd = -1                                                                                         \
+        }                                                                                                    \
     }
 
 /* ---- redlock_every.c ---- */

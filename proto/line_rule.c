@@ -11,8 +11,7 @@ static const char *const option_keys[OPTIONS] = {
     [OPTION_TTL] = "ttl",   [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",       [OPTION_HOLD] = "hold",
     [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
     [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events", [OPTION_LOST] = "lost",
-    [OPTION_DATA] = "data",
-    [OPTION_KEEP] = "keep", [OPTION_KEPT] = "kept",
+    [OPTION_DATA] = "data", [OPTION_KEEP] = "keep",     [OPTION_KEPT] = "kept",
 };
 
 #define TTL    OPTION_BIT(OPTION_TTL)

@@ -67,7 +67,8 @@ static bool make_tables(struct coordinator *c)
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists + names +
                      LIST_NAMES * lists /* letters */ + config->max_marks + MASTERS +
-                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */ + 2 * watches;
+                     3 /* the drain, the trial, the walk over marks */ + config->max_locks /* repeats */ +
+                     2 * watches;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&

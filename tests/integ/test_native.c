@@ -42,7 +42,7 @@ static long calls(const struct server *server, const char *command)
     return at ? strtol(at + strlen(key), NULL, 10) : 0;
 }
 
-static bool gets(const char *word)
+static bool all_know(const char *word)
 {
     char want[32];
     snprintf(want, sizeof want, "native=%s", word);
@@ -71,7 +71,7 @@ T(no_script_where_nobody_waits)
     for (unsigned i = 0; word[i]; i++)
         lower[i] = (char)(word[i] | 0x20);
     if (word[0])
-        ck_assert(gets(word));
+        ck_assert(all_know(word));
     else
         ck_assert_uint_eq(rows_with(show(&a, "NODES"), "DELEX"), 0);
     long before = calls(&masters.server[0], "evalsha"),

@@ -188,8 +188,9 @@ static const char *completion(const char *words)
 T(bash_completes)
 {
     begin(PATIENT);
-    ck_assert_str_eq(completion("''"), "run\nlead\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser"
-                                       "\n-a\n--address\n--help\n--version\n");
+    ck_assert_str_eq(completion("''"),
+                     "run\nlead\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser"
+                     "\n-a\n--address\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
     ck_assert_str_eq(completion("-a lock1.example:7335 show n"), "nodes\n");
     ck_assert_str_eq(completion("run --gr"), "--grace\n");

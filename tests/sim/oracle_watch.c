@@ -73,7 +73,7 @@ static struct sim_truth truth_of(const struct sim_world *w, unsigned name)
             continue;
         truth.state = NOW_HELD;
         truth.tok = key->tok;
-        truth.fence = told >= quorum ? what->fence : 0;
+        truth.fence = what != NULL && told >= quorum ? what->fence : 0;
         truth.unsure = told < quorum && token_tells(&w->oracle.tok[key->tok].token);
         return truth;
     }

@@ -85,14 +85,15 @@ struct store_command {
     unsigned slot;            /* of that name, from 1; 0: the name itself */
     uint32_t tok, maker;      /* the token, and the daemon that made it */
     uint32_t to, to_maker;    /* MOVE: the same of the new one */
-    uint32_t other, third;    /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
-    uint32_t self;            /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
-    uint64_t waited_ms;       /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
-    uint64_t most_ms;         /* EXTEND */
-    uint16_t slots;           /* LOOK, CUT */
-    bool stays;               /* RELEASE */
-    bool shared;              /* ENQUEUE */
-    uint32_t bucket;          /* ZADD, ZSCORE; for a list: the number of buckets[] */
+    uint32_t other,
+        third;     /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none. ADOPT: see there */
+    uint32_t self; /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE, SEE: a daemon; 0: none */
+    uint64_t waited_ms; /* ENQUEUE, LOOK, SHARE; GROUP_SET, GROUP_NEW: a full quarantine */
+    uint64_t most_ms;   /* EXTEND */
+    uint16_t slots;     /* LOOK, CUT */
+    bool stays;         /* RELEASE */
+    bool shared;        /* ENQUEUE */
+    uint32_t bucket;    /* ZADD, ZSCORE; for a list: the number of buckets[] */
     uint64_t number;
     uint32_t buckets[LIST_NAMES];
     struct group group; /* GROUP_SET, GROUP_NEW */

@@ -480,7 +480,7 @@ struct round {
     union {
         uint64_t proposal; /* the fence that is proposed, and in the end granted */
         uint64_t reader; /* EXTEND: id of the JOINED lease that is meant; 0: none. SEE: of the watched name */
-        uint64_t kept;     /* KEEP: id of the mark */
+        uint64_t kept;   /* KEEP: id of the mark */
     };
     const struct name *name; /* interned */
     struct resume *resume;   /* RESUME, until the round is decided; NULL: none */

@@ -29,8 +29,8 @@ struct mode {
     enum token_kind token;         /* of the tokens that are drawn for it */
     const struct keeping *keeping; /* of its leases, as a rule (keep/keeping.h) */
     bool shares;                   /* two of this mode are not in each other's way */
-    bool tells;     /* its holder tells others something: a grant waits until a quorum has that (keep/data.h) */
-    bool wakes;     /* its releases look into the queue on the masters; a list's names do that one by one */
+    bool tells; /* its holder tells others something: a grant waits until a quorum has that (keep/data.h) */
+    bool wakes; /* its releases look into the queue on the masters; a list's names do that one by one */
     bool hands_on;  /* its leases go to the next holder without a word to the masters */
     bool fans_out;  /* with fanout: quorum, an attempt asks a quorum of masters first */
     bool splits;    /* where votes are split, one master decides whose attempt goes on */
