@@ -24,6 +24,8 @@ class Connection:
         self.writer = writer
         self.lines = []  # (tag, text) that no step has taken
         self.ended = False  # by the client
+        self.half = False  # the last bytes that were sent are no whole line yet
+        self.held = []  # answers by rule that wait for its end
 
 
 class Fake:
@@ -110,7 +112,11 @@ class Fake:
         words, pairs = words_of(text)
         values = {**pairs, "name": words[1] if len(words) > 1 else "", "session": connection.number}
         values.update(now=self.now_ms(), behind=self.behind_ms)
-        self.put(connection, f"{tag} {filled(answer, values)}".strip())
+        line = f"{tag} {filled(answer, values)}".strip()
+        if connection.half:  # a client that asks for the clock again would read the answer within the other line
+            connection.held.append(line)
+        else:
+            self.put(connection, line)
 
     def put(self, connection, line):
         self.log(f"C{connection.number}< {line}")
@@ -119,6 +125,9 @@ class Fake:
     def raw(self, connection, data):
         self.log(f"C{connection.number}< {len(data)} bytes: {data[:60]!r}")
         connection.writer.write(data)
+        connection.half = not data.endswith(b"\n")
+        while connection.held and not connection.half:
+            self.put(connection, connection.held.pop(0))
 
     async def end(self, connection, reset):
         self.log(f"C{connection.number} {'reset' if reset else 'closed'} by the daemon")
