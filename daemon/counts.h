@@ -5,7 +5,7 @@
 #include "daemon/histogram.h"
 #include "proto/message.h"
 
-enum { COUNTS_TIMED = VERB_CANCEL + 1 /* verbs up to this one go to the coordinator */ };
+enum { COUNTS_TIMED = VERB_CANCEL + 1 /* up to this one; DATA and WATCH are not timed */ };
 
 struct counts {
     uint64_t answers[VERB_COUNT][REPLY_CODES]; /* a list that was written to its end counts as REPLY_OK */

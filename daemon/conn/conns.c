@@ -266,7 +266,8 @@ static void count_answer(struct conns *all, const struct pending *pending, enum 
     int64_t us = all->now_us - pending->began_us;
 
     all->counts.answers[pending->verb][code]++;
-    histogram_count(&all->counts.seconds[pending->verb], us);
+    if (pending->verb < COUNTS_TIMED)
+        histogram_count(&all->counts.seconds[pending->verb], us);
     if (code == REPLY_LOCKED && pending->verb == VERB_LOCK)
         histogram_count(&all->counts.waited, us);
 }

@@ -60,6 +60,15 @@ T(its_end_is_the_commands)
     ck_assert_int_eq(command_code(&one), 128 + SIGINT);
 }
 
+static bool has_led_twice(void)
+{
+    char *pids = file_read(path);
+    const char *end = strchr(pids, '\n');
+    bool twice = end != NULL && strlen(end) > 1;
+    free(pids);
+    return twice;
+}
+
 /* The lock is broken: the command ends, and another one leads; and then it leads again. */
 T(it_waits_again_when_it_leads_no_more)
 {
@@ -68,7 +77,7 @@ T(it_waits_again_when_it_leads_no_more)
     long first = number_in(path);
     ask(&a, "+BROKEN leader *", "BREAK leader");
     eventually(!is_alive((pid_t)first));
-    eventually(strstr(file_read(path), "\n") != NULL && strlen(strchr(file_read(path), '\n')) > 1);
+    eventually(has_led_twice());
     ck_assert_ptr_nonnull(strstr(errors(&one), "leader: waiting for it again"));
     ck_assert(!command_is_over(&one));
     kill(one.pid, SIGTERM);
