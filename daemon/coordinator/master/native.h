@@ -33,7 +33,7 @@ static inline unsigned native_number(enum command_verb verb)
     return (unsigned)verb - (COMMAND_VERBS - NATIVES);
 }
 
-/* Those of the masters that get this native command. */
+/* The masters among these that get this native command. */
 static inline masters_t native_of(const struct coordinator *c, enum command_verb verb, masters_t masters)
 {
     return c->natives[native_number(verb)] & masters;
