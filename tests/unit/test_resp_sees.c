@@ -60,7 +60,8 @@ T(the_longest_answer_is_read)
         memset(name[i] + 3, 'n', NAME_BYTES - 3);
         names[i] = name[i];
         ck_assert_int_eq(run(COMMAND_SET, names[i], 5000).kind, VOTE_YES);
-        snprintf(line, sizeof line, "SET t:,data:%s \"" TOKEN_TEXT " 17 1000 %s\"", name[i], data);
+        snprintf(line, sizeof line, "SET t:,data:%.*s \"" TOKEN_TEXT " 17 1000 %s\"", NAME_BYTES, name[i],
+                 data);
         server_say(&server, line);
     }
     struct resp_reply reply = see_all(names, MANY);
