@@ -28,7 +28,7 @@ TEXT
 
 # ---- conditions, fields, words, planted bugs ----
 
-modes='queue->slots|slots *(!=|==) *NULL|(->|\.)shared\b|name->more|\bKEY_[A-Z]+|mode->(shares|wakes|hands_on|fans_out|splits|once|one_stops|proposes|turns)\b'
+modes='queue->slots|slots *(!=|==) *NULL|(->|\.)shared\b|name->more|\bKEY_[A-Z]+|mode->(shares|wakes|hands_on|tells|fans_out|splits|once|one_stops|proposes|turns)\b'
 say 'lines that ask for a mode outside its room' \
     "$(git ls-files "$core/*.[ch]" | grep -vE "^$core/(mode|base)/" | xargs grep -hE "$modes" | grep -vcE '^ *(/\*|\*)')"
 
