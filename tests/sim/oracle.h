@@ -218,6 +218,7 @@ struct sim_oracle {
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
     int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
+    int64_t letter_us[SIM_DAEMONS][SIM_KEYS];  /* a letter about the name came, last */
     uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
