@@ -48,8 +48,9 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
         row->note.len = note->len;
         memcpy(row->note.text, note->text, note->len);
     }
-    if (lease->mode->tells)
-        data_copy(&row->data, &told_of_lease(c, lease)->data);
+    const struct told *told = told_of_lease(c, lease);
+    if (told != NULL)
+        data_copy(&row->data, &told->data);
     const struct lease *common = join_of(c, lease);
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, common != NULL ? common : lease, i);

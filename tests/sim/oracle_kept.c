@@ -134,11 +134,14 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
     o->kept[name] = tok;
 }
 
-/* Where masters are only restarted one by one, a daemon that runs sets its marks again. */
+/* Where masters are only restarted one by one, a daemon that runs sets its marks again, if each restart leaves a quorum
+ * that has them. */
 static bool is_looked_after(const struct sim_world *w, const struct sim_tok *mark)
 {
     const struct sim_daemon *d = &w->daemon[mark->daemon];
-    return w->plan->param[P_CLASS] == CLASS_ROLLING && d->running && mark->incarnation == d->incarnation;
+    bool spare = (unsigned)__builtin_popcount(mark->kept_had) > d->quorum;
+    return w->plan->param[P_CLASS] == CLASS_ROLLING && spare && d->running &&
+           mark->incarnation == d->incarnation;
 }
 
 /* A lock of the name was granted, so the mark is over. */

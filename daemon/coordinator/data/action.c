@@ -164,7 +164,7 @@ void random_token(struct coordinator *c, const struct resource *resource, struct
     int slot = slot_of_name(resource->name, &len);
     assert(!c->token_drawn && (mode->token == TOKEN_SLOT) == (slot >= 0));
     c->token_drawn = true;
-    unsigned number = slot >= 0 ? (unsigned)slot : mode->tells ? TOKEN_TELLS : 0;
+    unsigned number = slot >= 0 ? (unsigned)slot : mode->number;
     token_make(token, &c->config.self, mode->token, number, c->event->random);
     c->actions->random_used = true;
 }

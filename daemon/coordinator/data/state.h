@@ -748,9 +748,10 @@ static inline struct told *told_of_wait(const struct coordinator *c, const struc
     return &c->telling[pool_slot(&c->waits, wait)];
 }
 
+/* NULL: its holder tells nothing. */
 static inline struct told *told_of_lease(const struct coordinator *c, const struct lease *lease)
 {
-    return &c->told[pool_slot(&c->leases, lease)];
+    return lease->mode->tells ? &c->told[pool_slot(&c->leases, lease)] : NULL;
 }
 
 static inline void told_to(struct command *command, const struct told *told)
