@@ -150,6 +150,8 @@ void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsign
     uint32_t kept = w->oracle.kept[name];
     const struct sim_tok *mark = &w->oracle.tok[kept];
     unsigned left = 0, blocking = quorum_blocking(d->masters - d->first);
+    if (w->oracle.tok[tok].broken) /* before its daemon heard that it has it */
+        return;
     w->oracle.kept[name] = 0;
     if (kept == 0 || mark->broken || w->now_us >= mark->kept_until_us)
         return;
