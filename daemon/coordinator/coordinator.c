@@ -401,7 +401,7 @@ static void vote_on_release(struct coordinator *c, const struct coordinator_even
 {
     struct release *release = pool_find(&c->releases, event->ref);
     if (release != NULL)
-        release_vote(c, release, event->master, vote);
+        release_vote(c, release, event->master, vote, command_is_native(event->verb));
     else if (verb == COMMAND_MOVE)
         vote_on_lock(c, event, verb, vote);
 }

@@ -516,7 +516,8 @@ struct release {
     masters_t caught_up;       /* masters that have caught up */
     masters_t deleted;         /* masters that deleted the key (or set it back) */
     masters_t missing;         /* masters that did not have it */
-    masters_t repeated;        /* masters that were sent it twice on this connection, after NOSCRIPT */
+    masters_t repeated;        /* masters that were sent it twice on this connection, since they did not run it */
+    masters_t scripted;        /* ... after NOSCRIPT */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK's */
     uint16_t peer;             /* UNLOCK's, until it is answered (admission.h) */
