@@ -126,6 +126,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.join_from = JOIN_FROM;
     if (config->max_watches_per_peer == 0)
         c->config.max_watches_per_peer = UINT32_MAX;
+    if (config->max_marks_per_peer == 0)
+        c->config.max_marks_per_peer = UINT32_MAX;
     if (config->max_marks == 0)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/fence.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "proto/slot.h"
 
 static char key_sign(const struct coordinator *c, masters_t granted, masters_t may, unsigned master)
@@ -166,6 +167,18 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     cursor->id = wait->id;
     waiter_row_of(now_ms + c->behind_ms, wait, row);
     row->position = ++cursor->position;
+    return true;
+}
+
+bool coordinator_repeat_row(const struct coordinator *c, struct cursor *cursor, uint64_t *session,
+                            uint64_t *request, struct name *name)
+{
+    const struct repeat *repeat = repeat_next(c, cursor);
+    if (repeat == NULL)
+        return false;
+    *session = repeat->session->key;
+    *request = repeat->request;
+    name_copy(name, repeat->name);
     return true;
 }
 

@@ -588,3 +588,23 @@ T(of_many_marks_64_are_asked_about_at_a_time)
     ck_assert_uint_eq(begun, 70);
     forget();
 }
+
+/* Marks outlive their sessions: one client alone does not fill the table for all others. */
+T(no_more_than_its_share_for_a_peer)
+{
+    config.max_marks = 4;
+    config.max_marks_per_peer = 1;
+    held(3);
+    ask(1, "UNLOCK job keep=1h");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND " HOUR);
+    grant(1, "LOCK other");
+    forget();
+    ask(1, "UNLOCK other keep=1h");
+    EXPECT("s1 #4 -LIMIT other limit=max_marks");
+    trace_peer.number = 1;
+    grant(2, "LOCK mine");
+    forget();
+    ask(2, "UNLOCK mine keep=1h");
+    EXPECT("m0-2 MOVE mine T4 T5");
+}

@@ -69,6 +69,7 @@ void kept_free(struct coordinator *c, struct kept *kept)
     if (kept->told)
         table_remove(&c->keeps.names, pool_slot(&c->kepts, kept));
     heap_remove(&c->deadlines, &kept->item);
+    c->peer_marks[kept->peer]--;
     intern_name_back(&c->intern, kept->name);
     pool_give(&c->kepts, kept);
 }
