@@ -62,7 +62,7 @@ static void cycles(unsigned count)
 T(no_script_where_nobody_waits)
 {
     enum {
-        CYCLES = 100,
+        CYCLES = 1000,
         OTHERS = 20 /* scripts of the daemon's own: probes and its row in the list of daemons */
     };
     begin();
