@@ -100,7 +100,7 @@ T(watching_takes_the_right_to_show)
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['a*'], show: ['a*']}\n");
     client_open(&b, &redlockd);
     ask(&b, "-DENIED b1 : user web may not see it*", "WATCH b1");
-    ask(&b, "-NOTHELD b1", "UNWATCH b1"); /* nothing is left of it */
+    ask(&b, "-DENIED b1 : user web may not see it*", "UNWATCH b1");
     ask(&b, "+WATCHING a1 state=free", "WATCH a1");
     ask(&b, "+WATCHING a2 state=free", "WATCH a2");
     lock(&a, "a1 data=x");
