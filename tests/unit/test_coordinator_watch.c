@@ -113,6 +113,30 @@ T(limits)
     EXPECT("s1 #2 -LIMIT b limit=max_watches");
 }
 
+/* The lasting watcher is the first, and the others are only to be answered. */
+T(unwatch_ends_all)
+{
+    config.max_watches = 64;
+    start(3);
+    for (unsigned i = 0; i < 8; i++)
+        ask(1, "WATCH job");
+    ask(1, "WATCH job");
+    EXPECT("s1 #9 -LIMIT job limit=max_watches");
+    ask(1, "WATCH other");
+    at(now);
+    forget();
+    ask(1, "UNWATCH job");
+    EXPECT("s1 #8 -CANCELLED job", "s1 #7 -CANCELLED job", "s1 #6 -CANCELLED job", "s1 #5 -CANCELLED job",
+           "s1 #4 -CANCELLED job", "s1 #3 -CANCELLED job", "s1 #2 -CANCELLED job", "s1 #1 -CANCELLED job",
+           "s1 #11 +OK");
+    vote("0-2", "SEE nobody, SEE nobody");
+    at(now);
+    EXPECT("s1 #10 +WATCHING other state=free");
+    at(2000);
+    EXPECT("m0-2 SEE other");
+    vote("0-2", "SEE nobody");
+}
+
 /* ---- one master's word is no word ---- */
 
 static void watch_leader(unsigned masters, const char *told)

@@ -14,6 +14,7 @@ enum {
     BUSY_MS = 50,          /* no look could begin */
     PATIENCE = 8,          /* looks in a row, after 2, 4 ... 256 ms, while no quorum agrees */
     TOLD_A_STEP = 8,
+    WATCHES_OF_NAME = 8, /* of a session: UNWATCH ends them in one step */
     LEAVE_A_STEP = 64,
 };
 
@@ -106,6 +107,15 @@ static struct watcher *watcher_of(const struct session *session, const struct na
                                memcmp(watcher->watched->name->text, name->text, name->len) != 0))
         watcher = watcher->session_next;
     return watcher;
+}
+
+static bool watches_enough(const struct session *session, const struct name *name)
+{
+    unsigned count = 0;
+    for (const struct watcher *w = watcher_of(session, name); w != NULL; w = w->session_next)
+        count +=
+            w->watched->name->len == name->len && memcmp(w->watched->name->text, name->text, name->len) == 0;
+    return count >= WATCHES_OF_NAME;
 }
 
 static void watcher_make(struct coordinator *c, struct session *session, struct watched *watched,
@@ -330,7 +340,8 @@ static void watch(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     bool full = c->watchers.used == c->watchers.capacity ||
-                c->peer_watches[event->peer.number] >= c->config.max_watches_per_peer;
+                c->peer_watches[event->peer.number] >= c->config.max_watches_per_peer ||
+                watches_enough(session_find(c, event->session), name);
     struct session *session = full ? NULL : session_find_or_make(c, event->session);
     if (session == NULL) {
         c->stats.refused_limit++;
@@ -350,7 +361,7 @@ static void unwatch(struct coordinator *c, const struct coordinator_event *event
     struct session *session = session_find(c, event->session);
     struct watcher *watcher = watcher_of(session, &event->what.name);
     enum reply_code code = watcher != NULL ? REPLY_OK : REPLY_NOTHELD;
-    for (unsigned i = 0; watcher != NULL && i < TOLD_A_STEP; i++) {
+    while (watcher != NULL) { /* at most WATCHES_OF_NAME */
         if (watcher->request != 0)
             action_reply(c, event->session, watcher->request, REPLY_CANCELLED, watcher->watched->name);
         watcher_free(c, watcher);
