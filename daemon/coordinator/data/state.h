@@ -574,14 +574,23 @@ struct session {
 
 /* ---- who has a name, for those who watch it (watch.h) ---- */
 
-/* What the masters have told a look so far. */
+/* What these masters tell of the token's holder. Q masters tell the same only if at most N - Q tell something else. */
+enum { TELLINGS = MASTERS / 2 + 1 };
+
+struct telling {
+    masters_t masters;
+    struct token token;
+    uint64_t fence;
+    struct data data;
+};
+
+/* What the masters have told a look so far (sight.h). */
 struct sight {
     masters_t keys, readers, slots; /* masters with a key of that kind */
     uint64_t ttl_ms;                /* of the key that ends first; 0: not known */
-    uint64_t fence;                 /* the highest that a holder tells, with ... */
-    struct token told_of;           /* ... its token ... */
-    struct data data;               /* ... and what it tells; len 0: nothing */
     struct token token[MASTERS];    /* of keys */
+    unsigned tellings;
+    struct telling telling[TELLINGS];
 };
 
 struct watched {
@@ -595,12 +604,13 @@ struct watched {
     bool again;                   /* something has changed since it began */
     bool asked;                   /* a watcher has come since the last look */
     bool known;                   /* a state was found */
-    uint8_t patience;             /* looks in a row that found a key whose holder's data was not there yet */
+    uint8_t patience;             /* looks in a row that were unsure */
     int32_t pause_ms;             /* before the next look while the next holder is looked for ... */
     int64_t hurry_until_ms;       /* ... until then */
     int64_t look_ms;
-    uint64_t fence; /* the highest that was told */
-    struct now now; /* the state that is told */
+    uint64_t fence;      /* the highest that was told */
+    struct now now;      /* the state that is told ... */
+    struct token holder; /* ... and whose that is, if one key says so */
     struct sight seen;
 };
 
