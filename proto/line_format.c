@@ -138,14 +138,13 @@ void line_token_hex(char *out, const struct token *token)
 const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",       [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_KEPT] = "+KEPT",           [REPLY_EXTENDED] = "+EXTENDED",
-        [REPLY_HELD] = "+HELD",           [REPLY_OK] = "+OK",
-        [REPLY_HELLO] = "+HELLO",         [REPLY_PONG] = "+PONG",
-        [REPLY_BROKEN] = "+BROKEN",       [REPLY_BYE] = "+BYE",
+        [REPLY_LOCKED] = "+LOCKED",     [REPLY_UNLOCKED] = "+UNLOCKED", [REPLY_KEPT] = "+KEPT",
+        [REPLY_EXTENDED] = "+EXTENDED", [REPLY_HELD] = "+HELD",         [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",       [REPLY_PONG] = "+PONG",         [REPLY_BROKEN] = "+BROKEN",
+        [REPLY_BYE] = "+BYE",
 #define REFUSAL(code, class, meaning, more) [REPLY_##code] = "-" #code,
 #include "proto/stubs.def"
-        [REPLY_DATA] = "+DATA",           [REPLY_WATCHING] = "+WATCHING",
+        [REPLY_DATA] = "+DATA",         [REPLY_WATCHING] = "+WATCHING",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
