@@ -2,9 +2,9 @@
 // A connection to redlockd, from AUTH and HELLO to its end: lines out under tags, answers and events in.
 const { mono, bootFloor, bootCeil, Sample } = require('./clock.js');
 const { parse } = require('./line.js');
+const { SERVER_LINE_BYTES } = require('./table.js');
 const { ProtocolError, LimitError, UnreachableError, refusal } = require('./errors.js');
 
-const LINE_LONGEST = 2048;
 const CONNECT_MS = 5000;
 const HELLO_SLOW_MS = 50; // a first HELLO that took longer may have lain in a backlog, and is repeated
 
@@ -25,11 +25,11 @@ class Connection {
   helloLast = 0;
   sample = undefined;
   era = undefined; // {behind}: what its daemon has said of its clock; one object for all connections to that daemon
+  address = '';
   why = undefined; // RedlockdError: why it is not usable
   #socket;
   #local;
   #owner;
-  #address;
   #tags = 0;
   #out = '';
   #rest = Buffer.alloc(0);
@@ -55,7 +55,7 @@ class Connection {
 
   constructor(socket, address, local, owner) {
     this.#socket = socket;
-    this.#address = address;
+    this.address = address;
     this.#local = local;
     this.#owner = owner;
     socket.setNoDelay?.(true);
@@ -69,7 +69,7 @@ class Connection {
   }
 
   #ended(why) {
-    return new UnreachableError(`the connection to ${this.#address} ended: ${why}`);
+    return new UnreachableError(`the connection to ${this.address} ended: ${why}`);
   }
 
   async #greet(credentials, hello) {
@@ -151,9 +151,12 @@ class Connection {
     this.#socket.destroy();
   }
 
-  ref(on) {
-    if (on) this.#socket.ref();
-    else this.#socket.unref();
+  ref() {
+    this.#socket.ref();
+  }
+
+  unref() {
+    this.#socket.unref();
   }
 
   /** Ends the use of a connection that cannot go on. To close it would give back locks that another connection is
@@ -181,11 +184,11 @@ class Connection {
     const bytes = this.#rest.length ? Buffer.concat([this.#rest, chunk]) : chunk;
     let from = 0;
     for (let end; this.usable && (end = bytes.indexOf(10, from)) >= 0; from = end + 1) {
-      if (end - from >= LINE_LONGEST) break;
+      if (end - from >= SERVER_LINE_BYTES) break;
       this.#line(bytes.latin1Slice(from, end > from && bytes[end - 1] === 13 ? end - 1 : end));
     }
-    this.#rest = Buffer.from(bytes.subarray(from, from + LINE_LONGEST + 1));
-    if (this.usable && this.#rest.length >= LINE_LONGEST) {
+    this.#rest = Buffer.from(bytes.subarray(from, from + SERVER_LINE_BYTES + 1));
+    if (this.usable && this.#rest.length >= SERVER_LINE_BYTES) {
       this.break(new ProtocolError('what answers is no redlockd: a line is longer than 2,048 bytes'));
     }
   }
@@ -195,6 +198,7 @@ class Connection {
     const answer = parse(line);
     if (!answer) this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${line.slice(0, 80)}`));
     else if (answer.code[0] === '!') this.#owner.event(this, answer);
+    else if (answer.code === '*') this.pending.get(answer.tag)?.row?.(answer.pairs);
     else if (!answer.tag) this.#untagged(answer);
     else this.#answer(answer);
   }
