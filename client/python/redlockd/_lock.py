@@ -6,7 +6,8 @@ import threading
 from datetime import timedelta
 from typing import Any, Callable, Literal
 
-from ._lines import Name, checked_name, checked_token, checked_word, duration_ms
+from ._clock import now_ms
+from ._lines import Name, checked_name, checked_option, checked_token, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
 from ._table import DURATION_MAX_MS
@@ -24,13 +25,12 @@ _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", L
 class BaseLock:
     """See Lock."""
 
-    def __init__(self, session: Session, name: Name, *, ttl: Seconds | None,
-                 blocking: bool, blocking_timeout: Seconds | None, max: Seconds | None, hold: str, note: str | None,
-                 mode: str | None, slots: int | None, reentrant: bool, me: Callable[[], Any]) -> None:
-        if hold not in ("session", "lease"):
-            raise BadArgumentError(f'hold must be "session" or "lease", not {hold!r}')
-        if slots is not None and (isinstance(slots, bool) or not isinstance(slots, int) or slots < 1):
-            raise BadArgumentError(f"slots must be a whole number above 0, not {slots!r}")
+    def __init__(self, session: Session, name: Name, me: Callable[[], Any], *, ttl: Seconds | None = None,
+                 blocking: bool = True, blocking_timeout: Seconds | None = None, at_most: Seconds | None = None,
+                 max: Seconds | None = None, hold: str = "session", note: str | None = None, mode: str | None = None,
+                 slots: int | None = None, data: str | None = None, at_least: Seconds | None = None,
+                 reentrant: bool = False) -> None:
+        lease = checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
         self._session = session
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
@@ -39,12 +39,14 @@ class BaseLock:
         self._depth = 0
         self._given = False
         self._shared = mode == "shared"
-        which = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
-        which += f" slots={slots}" if slots else ""
-        noted = f" note={checked_word(note, 'note', 64)}" if note is not None else ""
+        self._at_least_ms = duration_ms(at_least, "at_least")
+        given = {"mode": mode, "slots": slots, "data": data}
+        words = "".join(f" {key}={checked_option(key, value)}" for key, value in given.items() if value is not None)
+        noted = f" note={checked_option('note', note)}" if note is not None else ""
+        most = max if at_most is None else at_most
         self._new_hold: Callable[[], Hold] = lambda: Hold(
-            self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), which, noted, hold == "lease")
-        self._hold = self._new_hold()  # which also checks ttl and max
+            self.name, duration_ms(ttl, "ttl"), duration_ms(most, "at_most"), words, noted, lease)
+        self._hold = self._new_hold()  # which also checks ttl and at_most
         self._hold.state = OVER
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
@@ -136,6 +138,10 @@ class BaseLock:
 
     def _released_already(self) -> bool:
         return self._hold.state == OVER
+
+    def _left_to_keep(self) -> int:
+        """For how many ms the name is to be kept at the end of a `with` block, so that at_least is over then."""
+        return max(0, self._at_least_ms - (now_ms() - self._hold.began_ms)) if self._at_least_ms else 0
 
     # ---- state that a program may ask for at any time ----
 
