@@ -23,6 +23,7 @@ _redlock_options() {
     extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
     unlock | check) echo '-q --quiet -a --address -h --help' ;;
     show | who) echo '--table --rows --json -a --address -h --help' ;;
+    watch) echo '--json -a --address -h --help' ;;
     break) echo '--slot -a --address -h --help' ;;
     ping) echo '--ready -q --quiet -w --wait -a --address -h --help' ;;
     top) echo '-d --delay -a --address -h --help' ;;
@@ -51,7 +52,7 @@ _redlock() {
     local subcommand=${COMP_WORDS[at]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq "$at" ]; then
-        _redlock_words "$word" run lead lock unlock extend check show who break ping top mkuser -a --address --help --version
+        _redlock_words "$word" run lead lock unlock extend check show who watch break ping top mkuser -a --address --help --version
         return
     fi
     [[ $subcommand == run || $subcommand == lead ]] && _redlock_command && return
@@ -69,7 +70,7 @@ _redlock() {
     case $subcommand:$word in
     *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
     show:*) _redlock_words "$word" locks waiters nodes daemons clients stats config version ;;
-    run:* | lead:* | lock:* | unlock:* | extend:* | check:* | who:* | break:*) _redlock_names "$word" ;;
+    run:* | lead:* | lock:* | unlock:* | extend:* | check:* | who:* | watch:* | break:*) _redlock_names "$word" ;;
     esac
 }
 

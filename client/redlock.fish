@@ -35,39 +35,41 @@ function __redlock_takes_option
 end
 
 complete -c redlock -f
-complete -c redlock -n '__redlock_is ""' -a 'run lock unlock extend check show who break ping top mkuser'
+complete -c redlock -n '__redlock_is ""' -a 'run lead lock unlock extend check show who watch break ping top mkuser'
 complete -c redlock -n '__redlock_is ""' -l help
 complete -c redlock -n '__redlock_is ""' -l version
 complete -c redlock -n 'not __redlock_in_command' -s a -l address -rF
-complete -c redlock -n '__redlock_is run; and __redlock_in_command' -a '(__redlock_command)'
-complete -c redlock -n '__redlock_takes_option run lock unlock extend check who break' -a '(__redlock_names)'
+complete -c redlock -n '__redlock_is run lead; and __redlock_in_command' -a '(__redlock_command)'
+complete -c redlock -n '__redlock_takes_option run lead lock unlock extend check who watch break' -a '(__redlock_names)'
 complete -c redlock -n '__redlock_is show' -a 'locks waiters nodes daemons clients stats config version'
 
 set -l times '1s 10s 30s 1m 5m 1h'
-complete -c redlock -n '__redlock_takes_option run lock' -s t -l ttl -xa $times
+complete -c redlock -n '__redlock_takes_option run lead lock' -s t -l ttl -xa $times
 complete -c redlock -n '__redlock_takes_option run lock' -s w -l wait -xa $times
 complete -c redlock -n '__redlock_takes_option run lock' -s n -l nonblock
 complete -c redlock -n '__redlock_takes_option run lock' -s E -l conflict-exit-code -x
-complete -c redlock -n '__redlock_takes_option run lock' -s v -l verbose
+complete -c redlock -n '__redlock_takes_option run lead lock' -s v -l verbose
 complete -c redlock -n '__redlock_takes_option run lock' -l timeout -xa $times
 complete -c redlock -n '__redlock_takes_option run lock' -l shared
 complete -c redlock -n '__redlock_takes_option run lock' -l slots -x
-complete -c redlock -n '__redlock_takes_option run lock' -l note -x
-complete -c redlock -n '__redlock_takes_option run lock' -l client -x
-complete -c redlock -n '__redlock_takes_option run lock unlock extend check ping' -s q -l quiet
-complete -c redlock -n '__redlock_takes_option run' -s c -l command -x
+complete -c redlock -n '__redlock_takes_option run lead lock' -l note -x
+complete -c redlock -n '__redlock_takes_option run lead lock' -l client -x
+complete -c redlock -n '__redlock_takes_option run lead lock unlock extend check ping' -s q -l quiet
+complete -c redlock -n '__redlock_takes_option run lead' -s c -l command -x
 complete -c redlock -n '__redlock_takes_option run' -l every -xa $times
 complete -c redlock -n '__redlock_takes_option run' -l keep -xa $times
 complete -c redlock -n '__redlock_takes_option run' -l every-try
-complete -c redlock -n '__redlock_takes_option run' -l max -xa $times
-complete -c redlock -n '__redlock_takes_option run' -l grace -xa $times
+complete -c redlock -n '__redlock_takes_option run lead' -l max -xa $times
+complete -c redlock -n '__redlock_takes_option run lead' -l grace -xa $times
+complete -c redlock -n '__redlock_takes_option lead' -l data -x
+complete -c redlock -n '__redlock_takes_option lead' -l restart
 complete -c redlock -n '__redlock_is lock' -l lease
 complete -c redlock -n '__redlock_is extend' -s t -l ttl -xa $times
 complete -c redlock -n '__redlock_is show who' -l table
 complete -c redlock -n '__redlock_is show who' -l rows
-complete -c redlock -n '__redlock_is show who' -l json
+complete -c redlock -n '__redlock_is show who watch' -l json
 complete -c redlock -n '__redlock_is break' -l slot -x
 complete -c redlock -n '__redlock_is ping' -l ready
 complete -c redlock -n '__redlock_is ping' -s w -l wait -xa $times
 complete -c redlock -n '__redlock_is top' -s d -l delay -xa $times
-complete -c redlock -n '__redlock_takes_option run lock unlock extend check show who break ping top mkuser' -s h -l help
+complete -c redlock -n '__redlock_takes_option run lead lock unlock extend check show who watch break ping top mkuser' -s h -l help

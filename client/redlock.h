@@ -12,9 +12,10 @@
  * "no".
  *
  * A handle can be used in two ways, which may be mixed:
- *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _downgrade(), _resume(), _show(), _ping(),
- *    _connect(). Each of them returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock()
- *    after its wait and the timeout; only looking up the name of a host may take longer.
+ *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _downgrade(), _tell(), _resume(), _show(), _who(),
+ *    _watch(), _ping(), _connect(). Each of them returns after the handle's timeout at the latest (struct
+ *    redlock_options), redlock_lock() after its wait and the timeout, and redlock_watch_next() after its wait; only
+ *    looking up the name of a host may take longer.
  *  - in an event loop: the redlock_..._begin() functions, none of which blocks, with redlock_fd(),
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
  *
@@ -30,7 +31,7 @@
  *
  * Ownership: a const char * that a function returns belongs to the handle or lock it was called with, and is
  * valid until the next call with that object or its handle. Arguments are copied. redlock_close() frees a
- * handle and its locks; redlock_unlock() and redlock_forget() free a lock.
+ * handle with its locks and watches; redlock_unlock() and redlock_forget() free a lock, redlock_unwatch() a watch.
  *
  * Errors: functions that return a pointer return NULL on failure, and functions that return the number of a
  * request return 0; redlock_error() and redlock_error_text() of the handle then tell why (redlock_open() sets
@@ -63,14 +64,15 @@ extern "C" {
 #define REDLOCK_DEFAULT_PORT   7335
 
 enum {
-    REDLOCK_NAME_BYTES = 200,  /* longest lock name */
-    REDLOCK_NAMES_MAX = 16,    /* names of one lock, with commas between ... */
-    REDLOCK_NAMES_BYTES = 800, /* ... and all of them: in a line of 1024 bytes the options need room, too */
-    REDLOCK_SLOTS_MAX = 1024,  /* slots of a name */
-    REDLOCK_DATA_BYTES = 256,  /* longest data */
-    REDLOCK_WORD_BYTES = 64,   /* longest note or client word */
-    REDLOCK_TOKEN_HEX = 40,    /* digits of a token */
-    REDLOCK_LOCKS_MAX = 65536, /* lock objects of a handle */
+    REDLOCK_NAME_BYTES = 200,   /* longest lock name */
+    REDLOCK_NAMES_MAX = 16,     /* names of one lock, with commas between ... */
+    REDLOCK_NAMES_BYTES = 800,  /* ... and all of them: in a line of 1024 bytes the options need room, too */
+    REDLOCK_SLOTS_MAX = 1024,   /* slots of a name */
+    REDLOCK_DATA_BYTES = 256,   /* longest data */
+    REDLOCK_WORD_BYTES = 64,    /* longest note or client word */
+    REDLOCK_TOKEN_HEX = 40,     /* digits of a token */
+    REDLOCK_LOCKS_MAX = 65536,  /* lock objects of a handle */
+    REDLOCK_WATCHES_MAX = 4096, /* names that a handle watches */
     REDLOCK_REQUESTS_MAX = 65536, /* other requests under way, for which there is room beside these */
     REDLOCK_WAIT_LONGEST = -1     /* for wait_ms: 30 days */
 };
@@ -276,6 +278,12 @@ enum redlock_error redlock_check(struct redlock_lock *lock);
  * good: redlock_mode() tells. */
 enum redlock_error redlock_downgrade(struct redlock_lock *lock);
 
+/* Changes what others are told of the holder (.data of struct redlock_lock_options), for a lock that was taken with some.
+ * REDLOCK_OK: a majority of masters has it. REDLOCK_NOQUORUM, _NOANSWER, _CONNECT: they may have this text or the one
+ * before; ask again. REDLOCK_MODE: the lock was taken without. REDLOCK_LOST, _NOTHELD: the lock was lost. REDLOCK_UNSUPPORTED:
+ * this redlockd is too old. */
+enum redlock_error redlock_tell(struct redlock_lock *lock, const char *data);
+
 /* Frees the object without waiting. A lease goes on until its TTL is over or somebody unlocks it by its
  * token; a session lock is given back; a wait is cancelled. */
 void redlock_forget(struct redlock_lock *lock);
@@ -324,8 +332,6 @@ enum redlock_state redlock_state(const struct redlock_lock *lock);
 void redlock_set_data(struct redlock_lock *lock, void *data);
 void *redlock_data(const struct redlock_lock *lock);
 
-/* ---- looking around ---- */
-
 /* ---- names ---- */
 
 /* Writes a name that is built of parts, whatever is in them: {"order", "17"} becomes order:17, and {"file", "a b:c"}
@@ -337,6 +343,8 @@ enum redlock_error redlock_name_of(char name[REDLOCK_NAME_BYTES + 1], const char
 /* The same for people: each %XX is the byte again, but for control characters. */
 void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name);
 
+/* ---- looking around ---- */
+
 /* Gets a row of key=value words, without "* " and line end; valid during the call. */
 typedef void redlock_row(const char *row, void *user);
 
@@ -347,6 +355,40 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
 /* Asks who has the name and who waits for it. The masters say that, so any redlockd can tell: protocol.txt has the
  * rows of WHO. The row of a holder that tells something has data=, fence= and since=. */
 enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user);
+
+/* Watching a name: who has it, and when that changes, without any part in it. Whoever watches misses what lies between two
+ * states at times, is told fences in order, and knows the present state within 1.2 s at the latest. When the
+ * connection breaks, the library watches again on the next one by itself, and tells a state only if it is another. */
+struct redlock_watch; /* a name that is watched */
+
+enum redlock_now_state {
+    REDLOCK_NOW_UNKNOWN, /* too few masters answer to say */
+    REDLOCK_NOW_FREE,    /* nobody has it */
+    REDLOCK_NOW_HELD,    /* somebody has it, or readers, or one of its slots is taken */
+    REDLOCK_NOW_KEPT     /* nobody has it, and nobody can take it, see redlock_unlock_keep() */
+};
+
+struct redlock_now {
+    enum redlock_now_state state;
+    enum redlock_mode mode; /* REDLOCK_SHARED: readers have it */
+    uint64_t fence;         /* of a holder that tells something (data); else 0 */
+    const char *host;       /* of the redlockd through which it is held; NULL: not known */
+    const char *data; /* what the holder tells: another program's text, not to be trusted; NULL: nothing */
+};
+
+/* Begins to watch one name, and returns when its state is known: redlock_now() has it. NULL: REDLOCK_UNSUPPORTED (this
+ * redlockd is too old), _LIMIT (of redlockd, or REDLOCK_WATCHES_MAX), _DENIED and others. */
+struct redlock_watch *redlock_watch(struct redlock *redlock, const char *name);
+/* Waits for a state that this function and redlock_watch() have not told yet, for wait_ms at most (REDLOCK_WAIT_LONGEST:
+ * without end), also while there is no connection. REDLOCK_OK: redlock_now() has it. REDLOCK_TIMEOUT: there was
+ * none. Any other error: the watch has ended, as redlockd refuses it on a new connection. */
+enum redlock_error redlock_watch_next(struct redlock_watch *watch, int64_t wait_ms);
+/* The last state that redlockd told; valid until the library is called again with the handle. Until the first one it is
+ * REDLOCK_NOW_UNKNOWN. */
+const struct redlock_now *redlock_now(const struct redlock_watch *watch);
+const char *redlock_watch_name(const struct redlock_watch *watch);
+/* Ends it, without waiting, and frees the object. Nothing is told of it any more. */
+void redlock_unwatch(struct redlock_watch *watch);
 
 /* For operators, as a last resort: takes the name from its holder, who learns of it a few round trips later, or at the next
  * renewal only, and works on until then. redlockd refuses (REDLOCK_DENIED) unless it is configured with allow_break: yes. slot is the one that is
@@ -389,7 +431,11 @@ enum redlock_event_kind {
     REDLOCK_ON_DOWN = 12,  /* text is why; the library tries again by itself */
     REDLOCK_ON_DRAIN = 13, /* redlockd will shut down; locks are resumed on the next connection */
     /* The result of redlock_downgrade_begin(). */
-    REDLOCK_ON_DOWNGRADE = 14
+    REDLOCK_ON_DOWNGRADE = 14,
+    REDLOCK_ON_TELL = 15, /* the result of redlock_tell_begin() */
+    /* Of a watch. REDLOCK_OK: redlock_now() has another state than before, or the first one. An error: the watch has
+     * ended, and why; redlock_unwatch() frees it, here or later. */
+    REDLOCK_ON_NOW = 16
 };
 
 struct redlock_event {
@@ -397,9 +443,10 @@ struct redlock_event {
     enum redlock_error
         error;        /* results: how it ended; ON_LOST: REDLOCK_LOST; ON_DOWN: why; else REDLOCK_OK */
     uint64_t request; /* results: the number that ..._begin() returned; ON_LOCK: 0 */
-    struct redlock_lock *lock; /* NULL: the event is about no lock */
-    const char *text;          /* never NULL; results: as redlock_error_text(), "" for REDLOCK_OK */
-    int64_t retry_ms;          /* results: as redlock_error_retry_ms() */
+    struct redlock_lock *lock;   /* NULL: the event is about no lock */
+    const char *text;            /* never NULL; results: as redlock_error_text(), "" for REDLOCK_OK */
+    int64_t retry_ms;            /* results: as redlock_error_retry_ms() */
+    struct redlock_watch *watch; /* ON_NOW; else NULL */
 };
 
 /* The callback is called only from within functions of the library, blocking ones too. The results of
@@ -423,9 +470,12 @@ uint64_t redlock_unlock_keep_begin(struct redlock_lock *lock, int64_t keep_ms);
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms);
 uint64_t redlock_check_begin(struct redlock_lock *lock);
 uint64_t redlock_downgrade_begin(struct redlock_lock *lock);
+uint64_t redlock_tell_begin(struct redlock_lock *lock, const char *data);
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what);
 uint64_t redlock_who_begin(struct redlock *redlock,
                            const char *name); /* reported as a redlock_show_begin() */
+/* Reported by ON_NOW, again and again. */
+struct redlock_watch *redlock_watch_begin(struct redlock *redlock, const char *name);
 
 /* Ends a LOCK that waits: ON_LOCK then has REDLOCK_CANCELLED, or REDLOCK_OK if the grant was faster. */
 void redlock_cancel(struct redlock_lock *lock);

@@ -30,15 +30,27 @@ _redlock() {
     )
     _arguments -C '(-a --address)'{-a,--address}'[where redlockd is]:address:_files' '(- *)--help[help]' \
         '(- *)--version[the version]' \
-        '1:subcommand:(run lock unlock extend check show who break ping top mkuser)' '*::argument:->arguments'
+        '1:subcommand:(run lead lock unlock extend check show who watch break ping top mkuser)' '*::argument:->arguments'
     [[ $state == arguments ]] || return
     case $words[1] in
-    run)
+    run | lead)
         local dashes=${words[(i)--]}
         if ((dashes < CURRENT)); then # behind -- stands another command's line
             shift $dashes words
             ((CURRENT -= dashes))
             _normal
+            return
+        fi
+        if [[ $words[1] == lead ]]; then
+            _arguments $usual $quiet '(-t --ttl)'{-t,--ttl}'[how long others wait when this host dies]:time:_redlock_times' \
+                '(-c --command)'{-c,--command}'[a line for the shell]:command:' \
+                '--data[what who tells of the leader]:text:' \
+                '--restart[wait again when the command has ended by itself]' \
+                '(-v --verbose)'{-v,--verbose}'[say what happens]' \
+                '--max[how long it leads at a time at most]:time:_redlock_times' \
+                '--grace[how long the command may take to end]:time:_redlock_times' \
+                '--note[a word that show locks prints]:word:' \
+                '--client[a word that show clients prints]:word:' ':name:_redlock_names'
             return
         fi
         _arguments $usual $quiet $take '(-c --command)'{-c,--command}'[a line for the shell]:command:' \
@@ -59,6 +71,7 @@ _redlock() {
             '*:what:(locks waiters nodes daemons clients stats config version)'
         ;;
     who) _arguments $usual --table --rows --json ':name:_redlock_names' ;;
+    watch) _arguments $usual '--json[one JSON object a line]' ':name:_redlock_names' ;;
     break) _arguments $usual '--slot[which of its slots]:number:' ':name:_redlock_names' ;;
     ping)
         _arguments $usual $quiet '--ready[whether it can grant locks]' \

@@ -13,6 +13,7 @@
  *     redlock_lead.c     lead: run, again and again
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show and who, with redlock_rows.c (rows as a table, as they are, as JSON)
+ *     redlock_now.c      watch
  *     redlock_break.c    break
  *     redlock_ping.c     ping
  *     redlock_top.c      top, with redlock_screen.c (the terminal)
@@ -44,8 +45,8 @@ enum code {
 };
 
 typedef int subcommand_main(int argc, char **argv);
-subcommand_main cmd_run, cmd_lead, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_who, cmd_break,
-    cmd_ping, cmd_top, cmd_mkuser;
+subcommand_main cmd_run, cmd_lead, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_who, cmd_watch,
+    cmd_break, cmd_ping, cmd_top, cmd_mkuser;
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 

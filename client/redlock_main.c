@@ -20,6 +20,7 @@ static const struct {
     {"check", cmd_check, "ask whether it is still held"},
     {"show", cmd_show, "locks, waiters, nodes, daemons, clients, stats, config, version"},
     {"who", cmd_who, "who has a lock, through whichever redlockd, and who waits for it"},
+    {"watch", cmd_watch, "who has a lock, and when that changes"},
     {"break", cmd_break, "take a lock from its holder, as a last resort"},
     {"ping", cmd_ping, "ask whether it answers, and grants locks"},
     {"top", cmd_top, "the same, live"},
@@ -70,9 +71,9 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         say_line(
-            "a subcommand is needed: run, lead, lock, unlock, extend, check, show, who, break, ping, top or "
-            "mkuser; see "
-            "`redlock --help`");
+            "a subcommand is needed: run, lead, lock, unlock, extend, check, show, who, watch, break, ping, "
+            "top or "
+            "mkuser; see `redlock --help`");
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

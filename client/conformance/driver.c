@@ -17,7 +17,11 @@ enum { HANDLES = 1024, LINE = 2048, WORDS = 16 };
 /* A lock that a case calls by a letter or word: a, b ... */
 struct handle {
     char name[32];
-    struct redlock_lock *lock; /* NULL: not asked for, refused, or given back */
+    struct redlock_lock *lock;   /* NULL: not asked for, refused, or given back */
+    struct redlock_watch *watch; /* NULL: none */
+    uint64_t rows_of;            /* the request whose rows are read; 0: none */
+    unsigned rows;
+    bool keeping; /* the name is to be kept */
 };
 
 struct driver {
@@ -124,6 +128,7 @@ static struct redlock_lock *begin(struct driver *driver, const struct command *c
         .note = option(command, "note"),
         .mode = mode && strcmp(mode, "shared") == 0 ? REDLOCK_SHARED : REDLOCK_EXCLUSIVE,
         .slots = slots ? (uint32_t)strtoul(slots, NULL, 10) : 0,
+        .data = option(command, "data"),
     };
     const char *name = command->words[2];
 
@@ -179,8 +184,13 @@ static void ask(struct driver *driver, struct handle *handle, const struct comma
     const char *verb = command->words[0];
     uint64_t request = 0;
 
-    if (strcmp(verb, "unlock") == 0)
+    handle->keeping = option(command, "keep") != NULL;
+    if (strcmp(verb, "unlock") == 0 && handle->keeping)
+        request = redlock_unlock_keep_begin(handle->lock, span_ms(command, "keep"));
+    else if (strcmp(verb, "unlock") == 0)
         request = redlock_unlock_begin(handle->lock);
+    else if (strcmp(verb, "data") == 0)
+        request = redlock_tell_begin(handle->lock, command->count > 2 ? command->words[2] : "");
     else if (strcmp(verb, "extend") == 0)
         request = redlock_extend_begin(handle->lock, span_ms(command, "ttl"));
     else if (strcmp(verb, "downgrade") == 0)
@@ -191,6 +201,88 @@ static void ask(struct driver *driver, struct handle *handle, const struct comma
         say_error(handle->name, REDLOCK_NOTHELD, "there is no lock", -1);
     else if (!request)
         say_error(handle->name, redlock_error(driver->redlock), redlock_error_text(driver->redlock), -1);
+}
+
+/* ---- rows, and names that are watched ---- */
+
+static void ask_rows(struct driver *driver, struct handle *handle, const struct command *command)
+{
+    bool who = strcmp(command->words[0], "who") == 0;
+    const char *what = command->words[2];
+
+    handle->rows = 0;
+    handle->rows_of =
+        who ? redlock_who_begin(driver->redlock, what) : redlock_show_begin(driver->redlock, what);
+    if (!handle->rows_of)
+        say_error(handle->name, redlock_error(driver->redlock), redlock_error_text(driver->redlock), -1);
+}
+
+static void say_rows(struct driver *driver, const struct redlock_event *event)
+{
+    struct handle *handle = driver->handles;
+
+    while (handle < driver->handles + HANDLES && handle->rows_of != event->request)
+        handle++;
+    if (handle == driver->handles + HANDLES)
+        return;
+    if (event->kind == REDLOCK_ON_ROW) {
+        handle->rows++;
+        printf("%s row %s\n", handle->name, event->text);
+        return;
+    }
+    handle->rows_of = 0;
+    if (event->error)
+        say_error(handle->name, event->error, event->text, event->retry_ms);
+    else
+        printf("%s rows %u\n", handle->name, handle->rows);
+}
+
+static void begin_watch(struct driver *driver, struct handle *handle, const char *name)
+{
+    handle->watch = redlock_watch_begin(driver->redlock, name);
+    if (!handle->watch)
+        say_error(handle->name, redlock_error(driver->redlock), redlock_error_text(driver->redlock), -1);
+}
+
+static void end_watch(struct handle *handle)
+{
+    if (handle->watch)
+        printf("%s unwatched\n", handle->name);
+    else
+        say_error(handle->name, REDLOCK_NOTHELD, "the name is not watched", -1);
+    redlock_unwatch(handle->watch);
+    handle->watch = NULL;
+}
+
+static void say_now(struct driver *driver, const struct redlock_event *event)
+{
+    static const char *const states[] = {[REDLOCK_NOW_UNKNOWN] = "unknown",
+                                         [REDLOCK_NOW_FREE] = "free",
+                                         [REDLOCK_NOW_HELD] = "held",
+                                         [REDLOCK_NOW_KEPT] = "kept"};
+    const struct redlock_now *now = redlock_now(event->watch);
+    struct handle *handle = driver->handles;
+
+    while (handle < driver->handles + HANDLES && handle->watch != event->watch)
+        handle++;
+    if (handle == driver->handles + HANDLES)
+        return;
+    if (event->error) {
+        say_error(handle->name, event->error, event->text, event->retry_ms);
+        redlock_unwatch(handle->watch);
+        handle->watch = NULL;
+        return;
+    }
+    printf("%s now state=%s", handle->name, states[now->state]);
+    if (now->mode == REDLOCK_SHARED)
+        printf(" mode=shared");
+    if (now->fence)
+        printf(" fence=%" PRIu64, now->fence);
+    if (now->host)
+        printf(" host=%s", now->host);
+    if (now->data)
+        printf(" data=%s", now->data);
+    printf("\n");
 }
 
 /* ---- what happens ---- */
@@ -217,7 +309,9 @@ static void say_result(struct handle *handle, const struct redlock_event *event)
     else if (event->kind == REDLOCK_ON_DOWNGRADE)
         say_taken(handle, "downgraded", lock);
     else if (event->kind == REDLOCK_ON_UNLOCK)
-        printf("%s unlocked\n", handle->name);
+        printf("%s %s\n", handle->name, handle->keeping ? "kept" : "unlocked");
+    else if (event->kind == REDLOCK_ON_TELL)
+        printf("%s data\n", handle->name);
     else
         printf("%s %s valid=%" PRId64 "\n", handle->name,
                event->kind == REDLOCK_ON_EXTEND ? "extended" : "checked", redlock_valid_ms(lock));
@@ -226,7 +320,10 @@ static void say_result(struct handle *handle, const struct redlock_event *event)
 static void happened(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
     (void)redlock;
-    (void)user;
+    if (event->kind == REDLOCK_ON_ROW || event->kind == REDLOCK_ON_SHOW)
+        say_rows(user, event);
+    if (event->kind == REDLOCK_ON_NOW)
+        say_now(user, event);
     struct handle *handle = redlock_data(event->lock);
     if (!handle)
         return;
@@ -235,6 +332,7 @@ static void happened(struct redlock *redlock, const struct redlock_event *event,
     case REDLOCK_ON_UNLOCK:
     case REDLOCK_ON_EXTEND:
     case REDLOCK_ON_CHECK:
+    case REDLOCK_ON_TELL:
     case REDLOCK_ON_DOWNGRADE: say_result(handle, event); break;
     case REDLOCK_ON_EXPIRING: printf("%s expiring\n", handle->name); break;
     case REDLOCK_ON_LOST: printf("%s lost reason=%s\n", handle->name, event->text); break;
@@ -292,6 +390,12 @@ static void obey(struct driver *driver, char *line)
         redlock_cancel(handle->lock);
     else if (strcmp(verb, "info") == 0)
         say_info(handle);
+    else if ((strcmp(verb, "who") == 0 || strcmp(verb, "show") == 0) && command.count >= 3)
+        ask_rows(driver, handle, &command);
+    else if (strcmp(verb, "watch") == 0 && command.count >= 3)
+        begin_watch(driver, handle, command.words[2]);
+    else if (strcmp(verb, "unwatch") == 0)
+        end_watch(handle);
     else if (strcmp(verb, "fork") == 0)
         in_child(driver, handle);
     else
@@ -325,7 +429,7 @@ int main(void)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("driver c features=attach,auth,client,closed,downgrade,drain,fork,notheld-again,quit,resume,"
-           "shared,slots,lists,timeout,twice\n");
+           "shared,slots,lists,timeout,twice,keep,data,rows,watch\n");
     for (;;) {
         struct pollfd fds[] = {
             {.fd = STDIN_FILENO, .events = POLLIN},

@@ -13,6 +13,7 @@ enum part {
     PART_PROTO = 16,
     PART_NAME = 32,
     PART_BEHIND = 64,
+    PART_STATE = 128,
 };
 
 static const struct code_rule {
@@ -29,6 +30,8 @@ static const struct code_rule {
     {"+HELLO", ANSWER_HELLO, PART_PROTO | PART_NOW},
     {"+PONG", ANSWER_PONG, 0},
     {"+BROKEN", ANSWER_BROKEN, PART_NAME},
+    {"+DATA", ANSWER_DATA, PART_NAME},
+    {"+WATCHING", ANSWER_WATCHING, PART_NAME | PART_STATE},
     {"+BYE", ANSWER_BYE, 0},
     {"+END", ANSWER_END, 0},
     {"*", ANSWER_ROW, 0},
@@ -37,6 +40,7 @@ static const struct code_rule {
     {"!RENEWED", ANSWER_RENEWED, PART_NAME | PART_TOKEN | PART_UNTIL},
     {"!DRAIN", ANSWER_DRAIN, 0},
     {"!CLOCK", ANSWER_CLOCK, 0},
+    {"!NOW", ANSWER_NOW, PART_NAME | PART_STATE},
 };
 
 static const struct refusal_rule {
@@ -86,6 +90,14 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
 {
     int64_t number = 0;
 
+    if (piece_is(key, "state")) {
+        answer->state = value;
+        return PART_STATE;
+    }
+    if (piece_is(key, "host"))
+        answer->host = value;
+    if (piece_is(key, "data"))
+        answer->data = value;
     if (piece_is(key, "token")) {
         answer->has_token = piece_token(value, &answer->token);
         return answer->has_token ? PART_TOKEN : 0;

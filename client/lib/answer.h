@@ -17,6 +17,8 @@ enum answer_code {
     ANSWER_HELLO,
     ANSWER_PONG,
     ANSWER_BROKEN,
+    ANSWER_DATA,
+    ANSWER_WATCHING,
     ANSWER_BYE,
     ANSWER_END,
     ANSWER_REFUSED,  /* -; .refusal has the code */
@@ -26,6 +28,7 @@ enum answer_code {
     ANSWER_RENEWED,
     ANSWER_DRAIN,
     ANSWER_CLOCK,
+    ANSWER_NOW,
     ANSWER_OTHER, /* an event of a later version, to be ignored */
 };
 
@@ -51,7 +54,11 @@ struct answer {
     int64_t retry_ms;  /* -1: not said */
     int64_t slot;      /* -1: not said */
     int64_t ready;     /* PONG: 0: no lock is granted now; -1: not said */
-    bool shared;       /* LOCKED: it is a reader's */
+    bool shared;       /* LOCKED: it is a reader's; WATCHING, NOW: readers have the name */
+    /* WATCHING, NOW; len 0: not said */
+    struct piece state;
+    struct piece host;
+    struct piece data;
 };
 
 /* Reads one line without its end. Returns false if it is no line of this protocol, or lacks a part that

@@ -9,7 +9,7 @@
 
 enum { RESUME_MS = 100 }; /* the longest wait of redlock_safe_ms() */
 
-static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
+void handle_sleep(struct redlock *redlock, int64_t most_ms)
 {
     struct pollfd poll_fd = {.fd = redlock->link.epoll, .events = POLLIN};
     int64_t wait_ms = handle_wait_ms(redlock);
@@ -20,8 +20,7 @@ static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
         (void)poll(&poll_fd, 1, wait_ms < INT_MAX ? (int)wait_ms : INT_MAX);
 }
 
-/* Returns REDLOCK_CANCELLED if a callback has closed the handle, which may then be freed already. */
-static enum redlock_error await(struct redlock *redlock, struct awaited *awaited)
+enum redlock_error handle_await(struct redlock *redlock, struct awaited *awaited)
 {
     struct awaited *outer = redlock->awaited;
 
@@ -31,7 +30,7 @@ static enum redlock_error await(struct redlock *redlock, struct awaited *awaited
         handle_turn(redlock);
         if (awaited->over || redlock->ending)
             break;
-        sleep_until_next(redlock, INT_MAX);
+        handle_sleep(redlock, INT_MAX);
     }
     redlock->awaited = outer;
     enum redlock_error error = awaited->over ? awaited->error : REDLOCK_CANCELLED;
@@ -47,7 +46,7 @@ static struct redlock_lock *await_lock(struct redlock *redlock, struct redlock_l
 
     if (!lock)
         return NULL;
-    return await(redlock, &awaited) == REDLOCK_OK ? lock : NULL;
+    return handle_await(redlock, &awaited) == REDLOCK_OK ? lock : NULL;
 }
 
 struct redlock_lock *redlock_lock(struct redlock *redlock, const char *name,
@@ -70,7 +69,7 @@ static enum redlock_error await_request(struct redlock *redlock, uint64_t reques
 {
     struct awaited awaited = {.request = request};
 
-    return request ? await(redlock, &awaited) : redlock->error;
+    return request ? handle_await(redlock, &awaited) : redlock->error;
 }
 
 enum redlock_error redlock_unlock(struct redlock_lock *lock)
@@ -123,6 +122,14 @@ enum redlock_error redlock_downgrade(struct redlock_lock *lock)
     return error ? error : await_request(redlock, redlock_downgrade_begin(lock));
 }
 
+enum redlock_error redlock_tell(struct redlock_lock *lock, const char *data)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_tell_begin(lock, data));
+}
+
 enum redlock_error redlock_ping(struct redlock *redlock)
 {
     enum redlock_error error = handle_usable(redlock, true);
@@ -143,7 +150,7 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
         return handle_says(redlock, REDLOCK_ARGUMENT, "redlock_show() needs a function for its rows");
     struct awaited awaited = {.row = row, .row_user = user};
     awaited.request = redlock_show_begin(redlock, what);
-    return awaited.request ? await(redlock, &awaited) : redlock->error;
+    return awaited.request ? handle_await(redlock, &awaited) : redlock->error;
 }
 
 enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user)
@@ -156,7 +163,7 @@ enum redlock_error redlock_who(struct redlock *redlock, const char *name, redloc
         return handle_says(redlock, REDLOCK_ARGUMENT, "redlock_who() needs a function for its rows");
     struct awaited awaited = {.row = row, .row_user = user};
     awaited.request = redlock_who_begin(redlock, name);
-    return awaited.request ? await(redlock, &awaited) : redlock->error;
+    return awaited.request ? handle_await(redlock, &awaited) : redlock->error;
 }
 
 enum redlock_error redlock_break(struct redlock *redlock, const char *name, int slot)
@@ -187,7 +194,7 @@ enum redlock_error redlock_connect(struct redlock *redlock)
         int64_t left_ms = end_ms - handle_now_ms();
         if (redlock->ending || core->state == CORE_UP || call_is_hopeless(core, first) || left_ms <= 0)
             break;
-        sleep_until_next(redlock, left_ms);
+        handle_sleep(redlock, left_ms);
     }
     if (redlock->ending)
         error = REDLOCK_CANCELLED;
@@ -227,7 +234,7 @@ static void resume_now(struct redlock *redlock, const struct redlock_lock *lock)
            redlock_valid_ms(lock) > 0) {
         if (redlock->core->state == CORE_DOWN && handle_wait_ms(redlock) > left_ms)
             return; /* the next attempt to connect comes after end_ms */
-        sleep_until_next(redlock, left_ms);
+        handle_sleep(redlock, left_ms);
         handle_turn(redlock);
         left_ms = end_ms - handle_now_ms();
     }

@@ -28,6 +28,7 @@ struct core *core_new(const char *client, int64_t timeout_ms, uint64_t seed)
     TAILQ_INIT(&core->done);
     TAILQ_INIT(&core->locks);
     TAILQ_INIT(&core->news);
+    TAILQ_INIT(&core->watches);
     return core;
 }
 
@@ -40,6 +41,7 @@ void core_free(struct core *core)
             free(core->slots[i]->name);
             free(core->slots[i]);
         }
+    watches_free(core);
     struct redlock_lock *lock;
     while ((lock = TAILQ_FIRST(&core->locks))) {
         TAILQ_REMOVE(&core->locks, lock, link);
@@ -91,6 +93,7 @@ enum redlock_error core_error_of(enum reply_code code)
     case REPLY_DRAINING: return REDLOCK_DRAINING;
     case REPLY_DENIED: return REDLOCK_DENIED;
     case REPLY_AUTH: return REDLOCK_AUTH;
+    case REPLY_BADVERB: /* redlockd is older than the request */
     case REPLY_UNSUPPORTED: return REDLOCK_UNSUPPORTED;
     default: return REDLOCK_BADREQUEST;
     }
@@ -117,6 +120,11 @@ void core_break(struct core *core, enum redlock_error error, const char *why)
     core->action = core->state == CORE_UP && core->sessions > 0 ? ACTION_PARK : ACTION_CLOSE;
     core->why_error = error;
     (void)snprintf(core->why, sizeof core->why, "%s", why);
+}
+
+void core_confused(struct core *core)
+{
+    core_break(core, REDLOCK_PROTOCOL, "redlockd gave an answer that does not fit the request");
 }
 
 bool core_is_listening(const struct core *core)

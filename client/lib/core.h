@@ -18,6 +18,7 @@
  *     core_request.c  what the program asks for
  *     core_link.c     the connection's life and the clock
  *     core_move.c     the way to the next redlockd when this one shuts down
+ *     core_watch.c    names that are watched
  *     core_send.c     lines for redlockd
  *     core_downgrade.c
  *                     how a writer becomes a reader
@@ -65,13 +66,16 @@ enum ask_verb {
     ASK_EXTEND,
     ASK_CHECK,
     ASK_DOWNGRADE,
+    ASK_DATA,
     ASK_SHOW,
     ASK_PING,
     ASK_WHO,
-    ASK_BREAK
+    ASK_BREAK,
+    ASK_WATCH,
+    ASK_UNWATCH
 };
 
-/* idle --> queued --> sent --> idle, or (EXTEND, CHECK, SHOW) done --told--> freed
+/* idle --> queued --> sent --> idle, or (EXTEND, CHECK, SHOW ...) done --told--> freed
  *            ^         |
  *            +---------+ the connection is gone */
 enum ask_state { ASK_IDLE, ASK_QUEUED, ASK_SENT, ASK_DONE };
@@ -80,24 +84,25 @@ struct ask {
     TAILQ_ENTRY(ask) link; /* in the list of its state */
     enum ask_state state;
     enum ask_verb verb;
-    unsigned *counted;         /* (ref) core->short_sent or ->waits_sent; NULL: it is not under way */
-    bool cancel;               /* LOCK, RESUME: a CANCEL is to be sent */
-    bool cancelled;            /* LOCK: the program has cancelled it */
-    bool told_rows;            /* SHOW, WHO: the program has got rows, so it cannot be asked again */
-    uint32_t slot;             /* its place in core->slots: the first half of its tag */
-    uint32_t serial;           /* the second half of its tag, a new number each time it is sent */
-    uint64_t id;               /* the number that the program got */
-    struct redlock_lock *lock; /* NULL: not about a lock of ours, or the program has let go of it */
-    const char *what;          /* SHOW */
-    char *name;                /* WHO, BREAK (owned) */
-    int broken_slot;           /* BREAK; -1: none */
-    int64_t ttl_ms;            /* EXTEND; 0: not given */
-    int64_t wait_until_ms;     /* LOCK; 0: it does not wait */
-    int64_t give_up_ms;        /* when the program is told that there was no answer */
-    uint64_t not_on;           /* the connection whose redlockd has refused it: it waits for another */
-    enum redlock_error error;  /* DONE */
-    const char *text;          /* DONE (ref in core->line, core->why, or constant) */
-    int64_t retry_ms;          /* DONE; -1: not known */
+    unsigned *counted;           /* (ref) core->short_sent or ->waits_sent; NULL: it is not under way */
+    bool cancel;                 /* LOCK, RESUME: a CANCEL is to be sent */
+    bool cancelled;              /* LOCK: the program has cancelled it */
+    bool told_rows;              /* SHOW, WHO: the program has got rows, so it cannot be asked again */
+    uint32_t slot;               /* its place in core->slots: the first half of its tag */
+    uint32_t serial;             /* the second half of its tag, a new number each time it is sent */
+    uint64_t id;                 /* the number that the program got */
+    struct redlock_lock *lock;   /* NULL: not about a lock of ours, or the program has let go of it */
+    struct redlock_watch *watch; /* WATCH, UNWATCH: the request is its own; else NULL */
+    const char *what;            /* SHOW */
+    char *name;                  /* WHO, BREAK; the text of DATA (owned) */
+    int broken_slot;             /* BREAK; -1: none */
+    int64_t ttl_ms;              /* EXTEND; 0: not given */
+    int64_t wait_until_ms;       /* LOCK; 0: it does not wait */
+    int64_t give_up_ms;          /* when the program is told that there was no answer */
+    uint64_t not_on;             /* the connection whose redlockd has refused it: it waits for another */
+    enum redlock_error error;    /* DONE */
+    const char *text;            /* DONE (ref in core->line, core->why, or constant) */
+    int64_t retry_ms;            /* DONE; -1: not known */
 };
 TAILQ_HEAD(ask_list, ask);
 
@@ -184,6 +189,36 @@ struct redlock_lock {
 };
 TAILQ_HEAD(lock_list, redlock_lock);
 
+/* ---- names that are watched ---- */
+
+/*   asked --WATCHING--> on --connection gone--> asked
+ *     |
+ *     +--refused, no answer--> ended
+ *
+ * The program has let go of an orphan, which lives until redlockd has answered its last request. */
+enum watch_state { WATCH_ASKED, WATCH_ON, WATCH_ENDED };
+
+struct redlock_watch {
+    TAILQ_ENTRY(redlock_watch) link; /* in core->watches */
+    struct core *core;
+    struct redlock *owner;
+    struct ask own; /* its WATCH, then its UNWATCH */
+    enum watch_state state;
+    bool orphan;
+    bool asked; /* redlockd may watch the name for us although the state is ENDED: its answer did not come */
+    bool any;   /* .now was told once */
+    bool news;  /* the program is to be told */
+    bool fresh; /* redlock_watch_next() has not told it yet */
+    enum redlock_error error; /* ENDED */
+    const char *text;         /* ENDED, with .news: as of struct redlock_lock */
+    int64_t retry_ms;
+    struct redlock_now now; /* points to the next two */
+    char host[WORD_BYTES + 1];
+    char data[DATA_BYTES + 1];
+    char name[NAME_BYTES + 1];
+};
+TAILQ_HEAD(watch_list, redlock_watch);
+
 /* ---- the core ---- */
 
 enum core_state { CORE_DOWN, CORE_CONNECTING, CORE_GREETING, CORE_UP };
@@ -256,6 +291,10 @@ struct core {
     unsigned cancels;    /* requests with .cancel */
     struct ask_list queued, sent, done;
 
+    struct watch_list watches;
+    unsigned watches_count;
+    bool watch_news; /* one of them has .news */
+
     struct lock_list locks, news;
     unsigned locks_count;
     unsigned believed;             /* locks with a deadline */
@@ -287,11 +326,17 @@ struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *na
                                const struct redlock_lock_options *options, enum redlock_error *error);
 struct redlock_lock *core_attach(struct core *core, const char *name, const char *token,
                                  enum redlock_error *error);
-/* UNLOCK, EXTEND, CHECK or, for a session lock, DOWNGRADE. Returns the request's number, or 0 with *error
+/* UNLOCK, EXTEND, CHECK or, for a session lock, DOWNGRADE; DATA has a function of its own. Returns the request's number, or 0 with *error
  * REDLOCK_NOMEM, _LIMIT or _ARGUMENT (the lock is still asked for, or is being given back). After UNLOCK the
  * lock belongs to the core, which frees it after its event. */
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error);
+uint64_t core_tell(struct core *core, int64_t now_ms, struct redlock_lock *lock, const char *data,
+                   enum redlock_error *error);
+/* Returns NULL with *error REDLOCK_NOMEM or REDLOCK_LIMIT. core_unwatch() takes it back, in any state. */
+struct redlock_watch *core_watch(struct core *core, int64_t now_ms, const char *name,
+                                 enum redlock_error *error);
+void core_unwatch(struct core *core, struct redlock_watch *watch);
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error);
 uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error);
 /* WHO, or BREAK, whose slot is -1 if none is meant. */

@@ -5,11 +5,6 @@
 
 #include "client/lib/core_private.h"
 
-static void confused(struct core *core)
-{
-    core_break(core, REDLOCK_PROTOCOL, "redlockd gave an answer that does not fit the request");
-}
-
 static const char *text_of(const struct answer *answer)
 {
     return answer->rest.text; /* the line's end is the text's end */
@@ -163,7 +158,7 @@ static void answer_own(struct ask *ask, const struct answer *answer, int64_t now
     else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_REFUSED)
         answer_refused(lock, answer, now_ms);
     else
-        confused(lock->core);
+        core_confused(lock->core);
 }
 
 /* ---- downgrade ---- */
@@ -175,10 +170,10 @@ static void answer_downgrade(struct redlock_lock *lock, const struct answer *ans
     else if (answer->code == ANSWER_REFUSED)
         downgrade_refused(lock, answer, now_ms);
     else
-        confused(lock->core);
+        core_confused(lock->core);
 }
 
-/* ---- EXTEND, CHECK, SHOW, WHO, BREAK ---- */
+/* ---- EXTEND, CHECK, DATA, SHOW, WHO, BREAK ---- */
 
 static void longer(struct ask *ask, const struct answer *answer, int64_t now_ms)
 {
@@ -236,13 +231,15 @@ static void answer_ask(struct core *core, struct ask *ask, const struct answer *
         ask_done(core, ask, REDLOCK_OK, "");
     } else if (ask->verb == ASK_BREAK && code == ANSWER_BROKEN) {
         ask_done(core, ask, REDLOCK_OK, text_of(answer));
+    } else if (ask->verb == ASK_DATA && code == ANSWER_DATA) {
+        ask_done(core, ask, REDLOCK_OK, "");
     } else if (ask->verb == ASK_PING && code == ANSWER_PONG) {
         ponged(core, ask, answer);
-    } else if (ask->lock && piece_is(answer->name, ask->lock->name) &&
+    } else if (ask->lock && ask->verb != ASK_DATA && piece_is(answer->name, ask->lock->name) &&
                code == (ask->verb == ASK_EXTEND ? ANSWER_EXTENDED : ANSWER_HELD)) {
         longer(ask, answer, now_ms);
     } else {
-        confused(core);
+        core_confused(core);
     }
 }
 
@@ -267,6 +264,8 @@ static void event(struct core *core, const struct answer *answer, int64_t now_ms
     }
     if (answer->code == ANSWER_CLOCK && core->state == CORE_UP) /* before, the answer to HELLO has behind= */
         core_is_behind(core, answer->behind_ms);
+    if (answer->code == ANSWER_NOW)
+        watch_heard(core, answer);
     if (!answer->has_token)
         return;
     struct redlock_lock *lock = bucket_find(core, answer->name, &answer->token);
@@ -320,7 +319,9 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
         struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
         if (!ask)
             return; /* the answer to PING or CANCEL, or to a request that is not under way any more */
-        if (ask->verb == ASK_DOWNGRADE)
+        if (ask->watch)
+            watch_answered(ask->watch, answer);
+        else if (ask->verb == ASK_DOWNGRADE)
             answer_downgrade(ask->lock, answer, now_ms);
         else if (ask_is_own(ask))
             answer_own(ask, answer, now_ms);

@@ -105,10 +105,14 @@ static bool tell_row(struct core *core, struct redlock_event *event)
 static bool tell_done(struct core *core, struct redlock_event *event)
 {
     static const enum redlock_event_kind kinds[] = {
-        [ASK_EXTEND] = REDLOCK_ON_EXTEND, [ASK_CHECK] = REDLOCK_ON_CHECK,
-        [ASK_SHOW] = REDLOCK_ON_SHOW,     [ASK_DOWNGRADE] = REDLOCK_ON_DOWNGRADE,
+        [ASK_EXTEND] = REDLOCK_ON_EXTEND,
+        [ASK_CHECK] = REDLOCK_ON_CHECK,
+        [ASK_SHOW] = REDLOCK_ON_SHOW,
+        [ASK_DOWNGRADE] = REDLOCK_ON_DOWNGRADE,
+        [ASK_DATA] = REDLOCK_ON_TELL,
         [ASK_PING] = REDLOCK_ON_SHOW, /* only redlock_ping() asks, which takes the event itself */
-        [ASK_WHO] = REDLOCK_ON_SHOW,      [ASK_BREAK] = REDLOCK_ON_SHOW, /* as PING */
+        [ASK_WHO] = REDLOCK_ON_SHOW,
+        [ASK_BREAK] = REDLOCK_ON_SHOW, /* as PING */
     };
     struct ask *ask = TAILQ_FIRST(&core->done);
 
@@ -162,6 +166,18 @@ static bool tell_lock(struct core *core, struct redlock_event *event)
     return true;
 }
 
+static bool tell_watch(struct core *core, struct redlock_event *event)
+{
+    struct redlock_watch *watch = watch_next_news(core);
+
+    if (!watch)
+        return false;
+    event_fill(event, REDLOCK_ON_NOW, watch->error, watch->error ? watch->text : "");
+    event->watch = watch;
+    event->retry_ms = watch->retry_ms;
+    return true;
+}
+
 /* Frees the request or lock that the last event was the end of. */
 static void forget_told(struct core *core)
 {
@@ -182,7 +198,7 @@ bool core_next(struct core *core, int64_t now_ms, struct redlock_event *event)
     *event = (struct redlock_event){.text = "", .retry_ms = -1};
     for (;;) {
         if (tell_link(core, event) || tell_row(core, event) || tell_done(core, event) ||
-            tell_lock(core, event))
+            tell_lock(core, event) || tell_watch(core, event))
             return true;
         if (!work_line(core, now_ms))
             return false;

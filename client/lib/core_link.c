@@ -171,7 +171,9 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
 
 static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
 {
-    if (ask->verb == ASK_DOWNGRADE)
+    if (ask->watch)
+        ask_requeue(core, ask);
+    else if (ask->verb == ASK_DOWNGRADE)
         ask_idle(core, ask); /* the RESUME tells what became of it */
     else if (ask_is_own(ask))
         lock_unanswered(ask->lock, now_ms);
@@ -190,7 +192,9 @@ static void fail_all(struct core *core)
 
     for (struct ask *ask = TAILQ_FIRST(&core->queued); ask; ask = next) {
         next = TAILQ_NEXT(ask, link);
-        if (!ask_is_own(ask))
+        if (ask->watch)
+            watch_unreachable(ask->watch);
+        else if (!ask_is_own(ask))
             ask_done(core, ask, core_why(core), core->why);
         else
             lock_unreachable(ask->lock);
@@ -248,6 +252,7 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
         previous = TAILQ_PREV(ask, ask_list, link);
         ask_unanswered(core, ask, now_ms);
     }
+    watches_detach(core);
     TAILQ_FOREACH(lock, &core->locks, link)
     if (lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION)
         lock_detach(lock);
@@ -277,7 +282,7 @@ static int64_t patience_ms(const struct core *core)
 
 static bool expects_something(const struct core *core)
 {
-    return core->sessions > 0 || !TAILQ_EMPTY(&core->sent);
+    return core->sessions > 0 || core->watches_count > 0 || !TAILQ_EMPTY(&core->sent);
 }
 
 /* Whether a line has begun to come, and no other is to be worked on first. */
@@ -389,6 +394,7 @@ void core_tick(struct core *core, int64_t now_ms)
     core->next_ms = core->shortest_ms = INT64_MAX;
     tick_asks(core, &core->queued, now_ms);
     tick_asks(core, &core->sent, now_ms);
+    watches_tick(core, now_ms);
     for (struct redlock_lock *lock = TAILQ_FIRST(&core->locks); lock; lock = next) {
         next = TAILQ_NEXT(lock, link);
         if (lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION)
@@ -400,7 +406,7 @@ void core_tick(struct core *core, int64_t now_ms)
 int64_t core_deadline_ms(const struct core *core)
 {
     if (core->action != ACTION_NOTHING || core->news_up || core->news_down || core->news_drain ||
-        !TAILQ_EMPTY(&core->news) || !TAILQ_EMPTY(&core->done) || core_has_line(core))
+        core->watch_news || !TAILQ_EMPTY(&core->news) || !TAILQ_EMPTY(&core->done) || core_has_line(core))
         return 0;
     return earlier_ms(link_deadline_ms(core), core->next_ms);
 }

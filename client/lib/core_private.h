@@ -37,11 +37,11 @@ static inline void core_wants_at(struct core *core, int64_t at_ms)
     core->next_ms = earlier_ms(core->next_ms, at_ms > 0 ? at_ms : 0);
 }
 
-/* Whether it is the lock's own request: LOCK, RESUME, UNLOCK or the LOCK of its downgrade, which are allocated with the
- * lock. */
+/* Whether it is a lock's own request: LOCK, RESUME, UNLOCK or the LOCK of its downgrade, which are allocated with the
+ * lock; or a watch's own. */
 static inline bool ask_is_own(const struct ask *ask)
 {
-    return ask->lock && (ask == &ask->lock->own || ask == &ask->lock->downgrade);
+    return ask->watch || (ask->lock && (ask == &ask->lock->own || ask == &ask->lock->downgrade));
 }
 
 /* ---- core.c ---- */
@@ -56,6 +56,8 @@ enum redlock_error core_why(const struct core *core);
 const char *core_why_text(const struct core *core);
 /* Asks for the connection's end, since it cannot go on. why is copied. */
 void core_break(struct core *core, enum redlock_error error, const char *why);
+/* The same: an answer does not fit its request. */
+void core_confused(struct core *core);
 /* Whether bytes from the socket are worked on. */
 bool core_is_listening(const struct core *core);
 
@@ -125,6 +127,19 @@ void downgrade_resumed(struct redlock_lock *lock);
 /* The answers to lock->downgrade. */
 void downgrade_granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
 void downgrade_refused(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
+
+/* ---- core_watch.c ---- */
+
+void watch_answered(struct redlock_watch *watch, const struct answer *answer);
+void watch_heard(struct core *core, const struct answer *answer); /* !NOW */
+void watches_tick(struct core *core, int64_t now_ms);
+/* The connection is gone: each is asked for anew on the next one. */
+void watches_detach(struct core *core);
+/* redlockd has never answered, or refuses the secret. */
+void watch_unreachable(struct redlock_watch *watch);
+/* The next of which the program is to be told; NULL: none. */
+struct redlock_watch *watch_next_news(struct core *core);
+void watches_free(struct core *core);
 
 /* ---- core_move.c ---- */
 

@@ -166,7 +166,7 @@ void core_cancel(struct core *core, int64_t now_ms, struct redlock_lock *lock)
     core_wants_at(core, ask->give_up_ms);
 }
 
-/* ---- EXTEND, CHECK, downgrade, SHOW ---- */
+/* ---- EXTEND, CHECK, downgrade, DATA, SHOW ---- */
 
 static struct ask *ask_new(struct core *core, enum ask_verb verb, struct redlock_lock *lock,
                            enum redlock_error *error)
@@ -208,27 +208,54 @@ static uint64_t request_downgrade(struct core *core, int64_t now_ms, struct ask 
     return ask->id;
 }
 
+/* A request about a lock that is held, or was. */
+static struct ask *ask_of_lock(struct core *core, struct redlock_lock *lock, enum ask_verb verb,
+                               enum redlock_error *error)
+{
+    if (lock->state != LOCK_ASKED && lock->state != LOCK_GIVING && lock->state != LOCK_OVER &&
+        !lock->give_back)
+        return ask_new(core, verb, lock, error);
+    *error = REDLOCK_ARGUMENT;
+    return NULL;
+}
+
+static uint64_t request_begin(struct core *core, int64_t now_ms, struct ask *ask)
+{
+    if (ask->lock->state == LOCK_LOST)
+        ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
+    else
+        ask_queue(core, ask, now_ms + core->timeout_ms);
+    return ask->id;
+}
+
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error)
 {
     if (verb == ASK_UNLOCK)
         return request_unlock(core, now_ms, lock, error);
-    if (lock->state == LOCK_ASKED || lock->state == LOCK_GIVING || lock->state == LOCK_OVER ||
-        lock->give_back) {
-        *error = REDLOCK_ARGUMENT;
-        return 0;
-    }
-    struct ask *ask = ask_new(core, verb, lock, error);
+    struct ask *ask = ask_of_lock(core, lock, verb, error);
     if (!ask)
         return 0;
     if (verb == ASK_DOWNGRADE)
         return request_downgrade(core, now_ms, ask, error);
     ask->ttl_ms = ttl_ms > 0 ? ttl_ms : lock->ttl_ms;
-    if (lock->state == LOCK_LOST)
-        ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
-    else
-        ask_queue(core, ask, now_ms + core->timeout_ms);
-    return ask->id;
+    return request_begin(core, now_ms, ask);
+}
+
+uint64_t core_tell(struct core *core, int64_t now_ms, struct redlock_lock *lock, const char *data,
+                   enum redlock_error *error)
+{
+    char *copy = strdup(data);
+    struct ask *ask = copy ? ask_of_lock(core, lock, ASK_DATA, error) : NULL;
+
+    if (!copy)
+        *error = REDLOCK_NOMEM;
+    if (!ask) {
+        free(copy);
+        return 0;
+    }
+    ask->name = copy;
+    return request_begin(core, now_ms, ask);
 }
 
 uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error)

@@ -107,6 +107,9 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         if (ask->lock->core->repeats)
             send_put_duration(line, "wait", ask->lock->core->timeout_ms / 2);
         break;
+    case ASK_DATA: send_put(line, "DATA %s data=%s", ask->lock->name, ask->name); break;
+    case ASK_WATCH: send_put(line, "WATCH %s", ask->watch->name); break;
+    case ASK_UNWATCH: send_put(line, "UNWATCH %s", ask->watch->name); break;
     case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
     case ASK_PING: send_put(line, "PING"); break;
     case ASK_WHO: send_put(line, "WHO %s", ask->name); break;

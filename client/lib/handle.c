@@ -235,14 +235,26 @@ static bool is_awaited(const struct awaited *awaited, const struct redlock_event
 {
     if (!awaited || awaited->over)
         return false;
+    if (event->kind == REDLOCK_ON_NOW)
+        return awaited->watch && event->watch == awaited->watch;
     if (event->kind == REDLOCK_ON_LOCK)
         return awaited->lock && event->lock == awaited->lock;
     return awaited->request && event->request == awaited->request;
 }
 
-static bool is_result(enum redlock_event_kind kind)
+static bool is_result(const struct redlock_event *event)
 {
-    return (kind >= REDLOCK_ON_LOCK && kind <= REDLOCK_ON_SHOW) || kind == REDLOCK_ON_DOWNGRADE;
+    switch (event->kind) {
+    case REDLOCK_ON_LOCK:
+    case REDLOCK_ON_UNLOCK:
+    case REDLOCK_ON_EXTEND:
+    case REDLOCK_ON_CHECK:
+    case REDLOCK_ON_SHOW:
+    case REDLOCK_ON_DOWNGRADE:
+    case REDLOCK_ON_TELL: return true;
+    case REDLOCK_ON_NOW: return event->error != REDLOCK_OK;
+    default: return false;
+    }
 }
 
 static void handle_tell(struct redlock *redlock, const struct redlock_event *event)
@@ -250,7 +262,7 @@ static void handle_tell(struct redlock *redlock, const struct redlock_event *eve
     struct awaited *awaited = redlock->awaited;
     bool ours = is_awaited(awaited, event);
 
-    if (is_result(event->kind)) {
+    if (is_result(event)) {
         (void)handle_says(redlock, event->error, event->text);
         redlock->retry_ms = event->retry_ms;
     }

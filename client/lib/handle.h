@@ -9,8 +9,9 @@
 
 /* The result that a blocking call waits for. */
 struct awaited {
-    struct redlock_lock *lock; /* its ON_LOCK is awaited; NULL: the result of .request */
-    uint64_t request;          /* its result is awaited; 0: the ON_LOCK of .lock */
+    struct redlock_lock *lock;   /* its ON_LOCK is awaited; NULL: the result of .request */
+    uint64_t request;            /* its result is awaited; 0: the ON_LOCK of .lock */
+    struct redlock_watch *watch; /* its first ON_NOW is awaited; NULL: none */
     bool over;
     enum redlock_error error;
     redlock_row *row;
@@ -66,6 +67,13 @@ bool handle_credentials(struct redlock *redlock);
 enum redlock_error handle_says(struct redlock *redlock, enum redlock_error error, const char *text);
 /* Asks WHO or BREAK. Returns the request's number; 0: refused, and the handle has the error. */
 uint64_t handle_ask_who(struct redlock *redlock, enum ask_verb verb, const char *name, int slot);
+/* Why a request could not begin, for redlock_error(). */
+void handle_refused(struct redlock *redlock, enum redlock_error error);
+/* For a blocking call: gives the handle its turns until the result is there. Returns REDLOCK_CANCELLED if a callback has
+ * closed the handle, which may then be freed already. */
+enum redlock_error handle_await(struct redlock *redlock, struct awaited *awaited);
+/* Waits until the next turn is due, or for most_ms. */
+void handle_sleep(struct redlock *redlock, int64_t most_ms);
 /* REDLOCK_OK if the handle may be used here, and, for a blocking function, if waiting is allowed; else the
  * error. */
 enum redlock_error handle_usable(struct redlock *redlock, bool blocking);

@@ -20,6 +20,11 @@ static bool is_token(const char *text)
     return text && piece_token((struct piece){text, strnlen(text, TOKEN_HEX + 1)}, &token);
 }
 
+static bool is_data(const char *data)
+{
+    return data && piece_is_data((struct piece){data, strnlen(data, DATA_BYTES + 1)});
+}
+
 static bool is_span(int64_t ms)
 {
     return ms >= 0 && ms <= DURATION_MAX_MS;
@@ -65,8 +70,7 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
     if (options->note &&
         !piece_is_word((struct piece){options->note, strnlen(options->note, WORD_BYTES + 1)}, WORD_BYTES))
         return "a note has 1 to 64 visible characters except , \" = and no # or : first";
-    if (options->data &&
-        !piece_is_data((struct piece){options->data, strnlen(options->data, DATA_BYTES + 1)}))
+    if (options->data && !is_data(options->data))
         return "data has 1 to 256 visible characters except \"";
     if (options->data && (options->slots || options->mode == REDLOCK_SHARED ||
                           options->hold == REDLOCK_LEASE || strchr(name, ',')))
@@ -76,7 +80,7 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
     return NULL;
 }
 
-static void lock_refused(struct redlock *redlock, enum redlock_error error)
+void handle_refused(struct redlock *redlock, enum redlock_error error)
 {
     if (error == REDLOCK_NOMEM)
         (void)handle_says(redlock, error, "out of memory");
@@ -106,7 +110,7 @@ static struct redlock_lock *lock_begin(struct redlock *redlock, const char *name
     if (lock)
         lock->owner = redlock;
     else
-        lock_refused(redlock, error);
+        handle_refused(redlock, error);
     return lock;
 }
 
@@ -146,7 +150,7 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
     if (lock)
         lock->owner = redlock;
     else
-        lock_refused(redlock, error);
+        handle_refused(redlock, error);
     return lock;
 }
 
@@ -163,7 +167,7 @@ static uint64_t lock_ask(struct redlock_lock *lock, enum ask_verb verb, int64_t 
     }
     uint64_t request = core_ask(redlock->core, handle_now_ms(), lock, verb, ttl_ms, &error);
     if (!request)
-        lock_refused(redlock, error);
+        handle_refused(redlock, error);
     return request;
 }
 
@@ -199,6 +203,23 @@ uint64_t redlock_check_begin(struct redlock_lock *lock)
     return lock_ask(lock, ASK_CHECK, 0);
 }
 
+uint64_t redlock_tell_begin(struct redlock_lock *lock, const char *data)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = REDLOCK_OK;
+
+    if (handle_usable(redlock, false))
+        return 0;
+    if (!is_data(data)) {
+        (void)handle_says(redlock, REDLOCK_ARGUMENT, "data has 1 to 256 visible characters except \"");
+        return 0;
+    }
+    uint64_t request = core_tell(redlock->core, handle_now_ms(), lock, data, &error);
+    if (!request)
+        handle_refused(redlock, error);
+    return request;
+}
+
 /* Whether a lock of this kind can become a reader's. */
 static bool lock_may_be_shared(const struct redlock_lock *lock)
 {
@@ -231,7 +252,7 @@ uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
             continue;
         uint64_t request = core_show(redlock->core, handle_now_ms(), known[i], &error);
         if (!request)
-            lock_refused(redlock, error);
+            handle_refused(redlock, error);
         return request;
     }
     (void)handle_says(redlock, REDLOCK_ARGUMENT,
@@ -254,7 +275,7 @@ uint64_t handle_ask_who(struct redlock *redlock, enum ask_verb verb, const char 
     }
     uint64_t request = core_who(redlock->core, handle_now_ms(), verb, name, slot, &error);
     if (!request)
-        lock_refused(redlock, error);
+        handle_refused(redlock, error);
     return request;
 }
 

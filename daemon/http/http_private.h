@@ -92,6 +92,8 @@ void page_masters(struct body *b, const struct snapshot *snapshot);
 void page_daemons(struct body *b, const struct snapshot *snapshot);
 void page_waits(struct body *b, const struct snapshot *snapshot);
 void page_locks(struct body *b, const struct snapshot *snapshot);
+void page_leaders(struct body *b, const struct snapshot *snapshot);
+void page_kept(struct body *b, const struct snapshot *snapshot);
 void page_events(struct body *b, const struct snapshot *snapshot);
 void page_curves(struct body *b, const struct rates *rates);
 

@@ -166,6 +166,8 @@ void page_write(struct body *b, const struct snapshot *snapshot, const struct ra
     page_masters(b, snapshot);
     page_waits(b, snapshot);
     page_locks(b, snapshot);
+    page_leaders(b, snapshot);
+    page_kept(b, snapshot);
     page_daemons(b, snapshot);
     page_events(b, snapshot);
     page_foot(b, snapshot);

@@ -180,6 +180,50 @@ void page_locks(struct body *b, const struct snapshot *s)
         body_putf(b, "<p class=none>and %" PRIu64 " more</p>\n", locks - s->lock_rows);
 }
 
+/* ---- leaders, and names that are kept ---- */
+
+static void leader_row(struct body *b, const char *host, const struct snapshot_leader *leader)
+{
+    char time[DURATION_BYTES];
+    body_put(b, "<tr>");
+    cell_name(b, "Lock", &leader->name);
+    body_put(b, "<td data-l=Data><code>");
+    body_html(b, leader->data.text, leader->data.len);
+    body_put(b, "</code></td>");
+    cell_count(b, "Fence", leader->fence);
+    cell(b, "Host", host);
+    cell_client(b, "Client", &leader->client, leader->session);
+    body_putf(b, "<td data-l=Since class=number>%s</td></tr>\n", words_time(leader->since_ms, time));
+}
+
+void page_leaders(struct body *b, const struct snapshot *s)
+{
+    if (s->leader_rows == 0)
+        return;
+    body_put(b,
+             "<h2>Leaders</h2>\n<table><thead><tr><th>Lock<th>Data<th>Fence<th>Host<th>Client<th>Since</tr>"
+             "</thead>\n<tbody>\n");
+    for (unsigned i = 0; i < s->leader_rows; i++)
+        leader_row(b, s->host, &s->leaders[i]);
+    body_put(b, "</tbody></table>\n");
+}
+
+void page_kept(struct body *b, const struct snapshot *s)
+{
+    if (s->kept_rows == 0)
+        return;
+    body_put(b, "<h2>Names kept</h2>\n<table><thead><tr><th>Name<th>Kept for</tr></thead>\n<tbody>\n");
+    for (unsigned i = 0; i < s->kept_rows; i++) {
+        body_put(b, "<tr>");
+        cell_name(b, "Name", &s->kept[i].name);
+        cell_duration(b, "Kept for", s->kept[i].left_ms);
+        body_put(b, "</tr>\n");
+    }
+    body_put(b, "</tbody></table>\n");
+    if (s->figures.core.kept > s->kept_rows)
+        body_putf(b, "<p class=none>and %" PRIu64 " more</p>\n", s->figures.core.kept - s->kept_rows);
+}
+
 /* ---- events ---- */
 
 void page_events(struct body *b, const struct snapshot *s)

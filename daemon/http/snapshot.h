@@ -13,7 +13,13 @@
 #include "proto/daemons.h"
 #include "proto/message.h"
 
-enum { SNAPSHOT_ROWS = 20, SNAPSHOT_DAEMONS = 64, SNAPSHOT_ERRORS = 32, SNAPSHOT_BY_BYTES = 24 };
+enum {
+    SNAPSHOT_ROWS = 20,
+    SNAPSHOT_LEADERS_OF = 1000,
+    SNAPSHOT_DAEMONS = 64,
+    SNAPSHOT_ERRORS = 32,
+    SNAPSHOT_BY_BYTES = 24
+};
 
 struct snapshot_error {
     const char *word;
@@ -43,6 +49,20 @@ struct snapshot_lock {
     uint32_t waiters;
     bool lease, shared;
     uint16_t slot; /* 1 + its number; 0: it is none */
+};
+
+/* A lock whose holder tells others something. */
+struct snapshot_leader {
+    struct name name;
+    struct word client;
+    struct data data;
+    uint64_t session, fence;
+    int64_t since_ms; /* by the clock of the day */
+};
+
+struct snapshot_kept {
+    struct name name;
+    int64_t left_ms;
 };
 
 struct snapshot_wait {
@@ -100,6 +120,11 @@ struct snapshot {
     unsigned lock_rows, wait_rows; /* the oldest first */
     struct snapshot_lock oldest_locks[SNAPSHOT_ROWS];
     struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
+
+    /* Of the SNAPSHOT_LEADERS_OF locks that are held longest; and names that are kept, in no order. */
+    unsigned leader_rows, kept_rows;
+    struct snapshot_leader leaders[SNAPSHOT_ROWS];
+    struct snapshot_kept kept[SNAPSHOT_ROWS];
 
     uint64_t lost[LOST_REASONS];
     bool wall_known;       /* else wall_ahead_ms is not known */

@@ -88,6 +88,25 @@ static void status_lock(struct body *b, const char *before, const struct snapsho
     body_put(b, "}");
 }
 
+static void status_leaders(struct body *b, const struct snapshot *s)
+{
+    body_put(b, "],\n\"leaders\":[");
+    for (unsigned i = 0; i < s->leader_rows; i++) {
+        const struct snapshot_leader *leader = &s->leaders[i];
+        put_bytes(b, item(i), "name", leader->name.text, leader->name.len);
+        put_bytes(b, ",", "data", leader->data.text, leader->data.len);
+        body_putf(b, ",\"fence\":%" PRIu64, leader->fence);
+        put_string(b, ",", "host", s->host);
+        put_bytes(b, ",", "client", leader->client.text, leader->client.len);
+        body_putf(b, ",\"session\":%" PRIu64 ",\"since\":%" PRId64 "}", leader->session, leader->since_ms);
+    }
+    body_put(b, "],\n\"kept_names\":[");
+    for (unsigned i = 0; i < s->kept_rows; i++) {
+        put_bytes(b, item(i), "name", s->kept[i].name.text, s->kept[i].name.len);
+        body_putf(b, ",\"left\":%" PRId64 "}", s->kept[i].left_ms);
+    }
+}
+
 static void status_events(struct body *b, const struct events *events)
 {
     const struct event_row *row;
@@ -135,6 +154,7 @@ void status_write(struct body *b, const struct snapshot *s, const struct rates *
     body_put(b, "],\n\"longest_holds\":[");
     for (unsigned i = 0; i < s->lock_rows; i++)
         status_lock(b, item(i), &s->oldest_locks[i]);
+    status_leaders(b, s);
     body_put(b, "],\n");
     status_events(b, s->events);
 }

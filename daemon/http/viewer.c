@@ -145,6 +145,22 @@ static void filter_waits(const struct viewer *viewer, struct snapshot *s)
         s->oldest_waits[i].client.len = s->oldest_waits[i].holder.len = 0;
 }
 
+static void filter_leaders(const struct viewer *viewer, struct snapshot *s)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < s->leader_rows; i++)
+        if (user_may_show(viewer->users, viewer->user, &s->leaders[i].name))
+            s->leaders[left++] = s->leaders[i];
+    s->leader_rows = left;
+    for (unsigned i = 0; i < left && !viewer->user->admin; i++)
+        s->leaders[i].client.len = 0;
+    left = 0;
+    for (unsigned i = 0; i < s->kept_rows; i++)
+        if (user_may_show(viewer->users, viewer->user, &s->kept[i].name))
+            s->kept[left++] = s->kept[i];
+    s->kept_rows = left;
+}
+
 /* Events name locks, so only an admin sees them. */
 const struct snapshot *viewer_filter(const struct viewer *viewer, const struct snapshot *all,
                                      struct snapshot *filtered)
@@ -155,6 +171,7 @@ const struct snapshot *viewer_filter(const struct viewer *viewer, const struct s
     *filtered = *all;
     filter_locks(viewer, filtered);
     filter_waits(viewer, filtered);
+    filter_leaders(viewer, filtered);
     if (!viewer->user->admin)
         filtered->events = &none;
     return filtered;

@@ -90,6 +90,35 @@ static void fill_locks(const struct loop_view *view, struct snapshot *s)
     }
 }
 
+/* Leaders hold for long: to look at every lock once a second would hold up the others. */
+static void fill_leaders(const struct loop_view *view, struct snapshot *s)
+{
+    struct cursor cursor = {0};
+    struct lock_row row;
+    for (unsigned seen = 0; seen < SNAPSHOT_LEADERS_OF && s->leader_rows < SNAPSHOT_ROWS &&
+                            coordinator_oldest_lock(view->coordinator, s->boot_ms, &cursor, &row);
+         seen++) {
+        if (row.data.len == 0)
+            continue;
+        s->leaders[s->leader_rows++] = (struct snapshot_leader){
+            .name = row.name,
+            .client = *conns_client_word(view->conns, row.session),
+            .data = row.data,
+            .session = row.session,
+            .fence = row.fence,
+            .since_ms = s->wall_ms - row.held_ms,
+        };
+    }
+}
+
+static void fill_kept(const struct loop_view *view, struct snapshot *s)
+{
+    struct cursor cursor = {0};
+    struct kept_row row;
+    while (s->kept_rows < SNAPSHOT_ROWS && coordinator_kept_row(view->coordinator, s->boot_ms, &cursor, &row))
+        s->kept[s->kept_rows++] = (struct snapshot_kept){.name = row.name, .left_ms = row.left_ms};
+}
+
 static void fill_waits(const struct loop_view *view, struct snapshot *s)
 {
     struct cursor cursor = {0};
@@ -154,6 +183,8 @@ void loop_status_snapshot(const struct loop_view *view, const struct loop_status
     fill_figures(view, s);
     fill_ends(view, s);
     fill_locks(view, s);
+    fill_leaders(view, s);
+    fill_kept(view, s);
     fill_waits(view, s);
     memcpy(s->lost, status->lost, sizeof s->lost);
     s->counts = conns_counts(view->conns);

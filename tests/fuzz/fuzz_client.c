@@ -11,7 +11,7 @@
 #include "client/lib/core_private.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { LOCKS = 24, REQUESTS = 256, EVENTS = 4096, TOKENS = 5, LINES = 64 };
+enum { LOCKS = 24, WATCHES = 8, REQUESTS = 256, EVENTS = 4096, TOKENS = 5, LINES = 64 };
 
 struct known {
     struct redlock_lock *lock;
@@ -25,9 +25,10 @@ struct world {
     struct core *core;
     struct bytes in;
     int64_t now_ms;
-    struct known locks[LOCKS];     /* .lock NULL: free */
-    uint64_t requests[REQUESTS];   /* EXTEND, CHECK, SHOW without result; 0: free */
-    char lines[LINES][LINE_BYTES]; /* the last lines that the client wrote */
+    struct known locks[LOCKS];              /* .lock NULL: free */
+    struct redlock_watch *watches[WATCHES]; /* NULL: none */
+    uint64_t requests[REQUESTS];            /* EXTEND, CHECK, SHOW without result; 0: free */
+    char lines[LINES][LINE_BYTES];          /* the last lines that the client wrote */
     unsigned said;
 };
 
@@ -45,11 +46,28 @@ static void check_asks(const struct core *core, const struct ask_list *list, enu
         assert(ask->state == state);
         assert(core->slots[ask->slot] == ask);
         assert(!ask->lock || ask->lock->core == core);
-        assert(ask->lock || ask->verb == ASK_SHOW || state == ASK_DONE);
+        assert(ask->lock || ask->watch || ask->verb == ASK_SHOW || state == ASK_DONE);
         *short_sent += ask->counted == &core->short_sent;
         *waits_sent += ask->counted == &core->waits_sent;
         *cancels += ask->cancel;
     }
+}
+
+static void check_watches(const struct core *core)
+{
+    const struct redlock_watch *watch;
+    unsigned count = 0;
+
+    TAILQ_FOREACH(watch, &core->watches, link)
+    {
+        count++;
+        assert(!watch->orphan || watch->own.state != ASK_IDLE);
+        assert(!watch->orphan || !watch->news);
+        assert(watch->state != WATCH_ASKED || watch->own.state != ASK_IDLE);
+        assert(watch->state != WATCH_ON || (core->state == CORE_UP));
+        assert(watch->orphan || watch->state == WATCH_ASKED || watch->own.state == ASK_IDLE);
+    }
+    assert(count == core->watches_count);
 }
 
 static void check(const struct world *w)
@@ -83,6 +101,7 @@ static void check(const struct world *w)
         assert(!lock->downgrading || lock->hold == REDLOCK_SESSION);
     }
     assert(locks == core->locks_count && sessions == core->sessions && believed == core->believed);
+    check_watches(core);
     for (uint32_t i = 0; i < core->slots_size; i++)
         used += core->slots[i] != NULL;
     assert(used == core->slots_used);
@@ -117,6 +136,21 @@ static bool is_reader(enum redlock_error error)
            error == REDLOCK_CONNECT || error == REDLOCK_DRAINING;
 }
 
+/* An ended watch is told once, and only what the program has not let go of is told. */
+static void told_now(struct world *w, const struct redlock_event *event)
+{
+    for (unsigned i = 0; i < WATCHES; i++)
+        if (event->watch == w->watches[i]) {
+            assert(!event->watch->orphan && event->error == event->watch->error);
+            if (event->error) {
+                core_unwatch(w->core, event->watch);
+                w->watches[i] = NULL;
+            }
+            return;
+        }
+    assert(0 && "a watch that was let go of");
+}
+
 static void told(struct world *w, const struct redlock_event *event)
 {
     struct known *known = known_of(w, event->lock);
@@ -134,8 +168,10 @@ static void told(struct world *w, const struct redlock_event *event)
         assert(known->unlock && known->unlock == event->request);
         *known = (struct known){0};
         break;
+    case REDLOCK_ON_NOW: told_now(w, event); break;
     case REDLOCK_ON_EXTEND:
     case REDLOCK_ON_CHECK:
+    case REDLOCK_ON_TELL:
     case REDLOCK_ON_SHOW: ended(w, event->request); break;
     case REDLOCK_ON_DOWNGRADE:
         ended(w, event->request);
@@ -252,6 +288,29 @@ static void use_lock(struct world *w, unsigned how)
     }
 }
 
+static void watch(struct world *w)
+{
+    enum redlock_error error = REDLOCK_OK;
+    uint8_t which = bytes_next(&w->in);
+    struct redlock_watch **watch = &w->watches[which % WATCHES];
+
+    if (*watch)
+        core_unwatch(w->core, *watch);
+    *watch = which >= 128 ? core_watch(w->core, w->now_ms, names[which % 3], &error) : NULL;
+}
+
+static void tell(struct world *w)
+{
+    enum redlock_error error = REDLOCK_OK;
+    const struct known *known = &w->locks[bytes_next(&w->in) % LOCKS];
+
+    if (!known->lock || !has_room(w))
+        return;
+    uint64_t request = core_tell(w->core, w->now_ms, known->lock, "data", &error);
+    if (request)
+        remember(w, request);
+}
+
 static void show(struct world *w)
 {
     enum redlock_error error = REDLOCK_OK;
@@ -302,6 +361,12 @@ static void answer(struct world *w)
         "+HELLO%.0s%.0s proto=1 server=x now=%lld behind=%d",
         "!CLOCK%.0s%.0s behind=%lld",
         "+PONG",
+        "+DATA %s confirmed=2/3",
+        "+WATCHING %s%.0s state=held fence=%lld host=h data=d",
+        "+WATCHING %s state=free",
+        "!NOW %s%.0s state=held fence=%lld mode=shared",
+        "!NOW %s state=kept",
+        "-BADVERB : no",
     };
     char line[SERVER_LINE_BYTES], body[SERVER_LINE_BYTES], name[REDLOCK_NAME_BYTES + 1] = "a",
                                                                                      token[TOKEN_HEX + 1];
@@ -403,7 +468,14 @@ static void happen(struct world *w)
     case 6:
     case 7:
     case 8: use_lock(w, what % 20 - 4u); break;
-    case 9: show(w); break;
+    case 9:
+        if (what < 100)
+            show(w);
+        else if (what < 180)
+            tell(w);
+        else
+            watch(w);
+        break;
     case 10: w->now_ms += bytes_next(&w->in); break;
     case 11: w->now_ms += 100 * (int64_t)bytes_next(&w->in); break;
     case 12: grant_wish(w, what >> 5); break;

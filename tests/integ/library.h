@@ -9,7 +9,7 @@
 #include "client/redlock.h"
 #include "tests/integ/harness.h"
 
-enum { KINDS = REDLOCK_ON_DOWNGRADE + 1 };
+enum { KINDS = REDLOCK_ON_NOW + 1 };
 
 struct told {
     unsigned count[KINDS];           /* events by kind */

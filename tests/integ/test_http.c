@@ -286,7 +286,6 @@ T(reloads_are_told)
     free(good);
 }
 
-/* The figures show what clients do, and hostile names only as text. */
 /* A reader is not told from an only holder by hold=, nor a slot from a name. */
 T(kinds_of_locks)
 {
@@ -310,6 +309,41 @@ T(kinds_of_locks)
     ck_assert_ptr_nonnull(strstr(page, ">lease<"));
 }
 
+/* What a holder tells is text of a stranger. */
+T(leaders_and_kept_names)
+{
+    struct cluster cluster;
+    struct daemon d = {.pid = 0};
+    struct client a;
+    char fence[64];
+    cluster_start(&cluster, 3, UNIX);
+    uint16_t port = http_daemon(&d, &cluster, PATIENT);
+    client_open(&a, &d);
+    eventually(masters_up(&a, &cluster));
+    const char *page = http_get(port, "/");
+    ck_assert(!strstr(page, "<h2>Leaders") && !strstr(page, "<h2>Names kept"));
+    lock(&a, "silent");
+    struct grant grant = lock(&a, "<b>leader data=</code><script>alert('1')</script>&");
+    lock(&a, "<i>report");
+    ask(&a, "+KEPT *", "UNLOCK <i>report keep=1h");
+    eventually(strstr(page = http_get(port, "/"), "<h2>Names kept</h2>") != NULL);
+    ck_assert_ptr_nonnull(strstr(page, "<h2>Leaders</h2>"));
+    ck_assert_ptr_nonnull(
+        strstr(page, "<td data-l=Data><code>&lt;/code&gt;&lt;script&gt;alert(&#39;1&#39;)"));
+    snprintf(fence, sizeof fence, "<td data-l=\"Fence\" class=number>%llu</td>",
+             (unsigned long long)grant.fence);
+    ck_assert_ptr_nonnull(strstr(page, fence));
+    ck_assert_ptr_nonnull(strstr(page, "<td data-l=\"Name\" class=name>&lt;i&gt;report</td>"));
+    ck_assert_ptr_null(strstr(strstr(page, "<h2>Leaders</h2>"), ">silent<"));
+    ck_assert(!strstr(page, "<script") && !strstr(page, "<i>report"));
+    const char *json = http_body(http_get(port, "/status.json"));
+    snprintf(fence, sizeof fence, "\"fence\":%llu,\"host\":\"", (unsigned long long)grant.fence);
+    ck_assert_ptr_nonnull(strstr(json, fence));
+    ck_assert_ptr_nonnull(strstr(json, "\"kept_names\":[\n {\"name\":\"\\u003ci\\u003ereport\",\"left\":3"));
+    ck_assert_ptr_null(strchr(json, '<'));
+}
+
+/* The figures show what clients do, and hostile names only as text. */
 T(what_clients_did)
 {
     struct cluster cluster;

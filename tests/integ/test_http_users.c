@@ -46,6 +46,12 @@ static void begin(const char *users)
     ask(&c, "+HELLO *", "HELLO 1 client=the-client");
     ask_again(&c, "+LOCKED *", "LOCK report/day");
     ask_again(&c, "+LOCKED *", "LOCK hidden");
+    ask_again(&c, "+LOCKED *", "LOCK report/leader data=reachable:1");
+    ask_again(&c, "+LOCKED *", "LOCK hidden/leader data=hidden-data");
+    ask_again(&c, "+LOCKED *", "LOCK report/kept");
+    ask_again(&c, "+KEPT *", "UNLOCK report/kept keep=1h");
+    ask_again(&c, "+LOCKED *", "LOCK hidden/kept");
+    ask_again(&c, "+KEPT *", "UNLOCK hidden/kept keep=1h");
 }
 
 static const char *get_as(const char *where, const char *basic)
@@ -140,9 +146,13 @@ T(a_user_sees_what_it_may_show)
     const char *page = get_local("/"), *json = get_local("/status.json");
     ck_assert_int_eq(http_status(page), 200);
     ck_assert_ptr_nonnull(strstr(page, ">report/day<"));
-    ck_assert_ptr_null(strstr(page, ">hidden<"));
+    ck_assert_ptr_nonnull(strstr(page, ">report/leader</td><td data-l=Data><code>reachable:1</code>"));
+    ck_assert_ptr_nonnull(strstr(page, ">report/kept<"));
+    ck_assert_ptr_null(strstr(page, "hidden"));
     ck_assert_ptr_null(strstr(page, "the-client"));
     ck_assert_ptr_nonnull(strstr(json, "\"report/day\""));
+    ck_assert_ptr_nonnull(strstr(json, "\"name\":\"report/leader\",\"data\":\"reachable:1\",\"fence\":"));
+    ck_assert_ptr_nonnull(strstr(json, "\"kept_names\":[\n {\"name\":\"report/kept\",\"left\":"));
     ck_assert_ptr_null(strstr(json, "hidden"));
     ck_assert_ptr_null(strstr(json, "the-client"));
     ck_assert_int_eq(http_status(get_local("/metrics")), 200);
@@ -159,7 +169,7 @@ T(a_user_without_show_sees_nothing)
 T(a_right_that_is_taken_away_is_counted)
 {
     static const char before[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 0\n",
-                      after[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 1\n";
+                      after[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 2\n"; /* and hidden/leader */
     begin(me("show: ['*']"));
     ck_assert_ptr_nonnull(strstr(get_as("/metrics", OPS), before));
     char text[256];

@@ -189,7 +189,7 @@ T(bash_completes)
 {
     begin(PATIENT);
     ck_assert_str_eq(completion("''"),
-                     "run\nlead\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser"
+                     "run\nlead\nlock\nunlock\nextend\ncheck\nshow\nwho\nwatch\nbreak\nping\ntop\nmkuser"
                      "\n-a\n--address\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
     ck_assert_str_eq(completion("-a lock1.example:7335 show n"), "nodes\n");
@@ -240,8 +240,8 @@ T(fish_completes)
 /* Every option in --help is in the manual and in the completion. */
 T(help_manual_and_completion_agree)
 {
-    static const char *const subcommands[] = {"run",  "lock", "unlock", "extend", "check",
-                                              "show", "who",  "break",  "top"};
+    static const char *const subcommands[] = {"run",  "lead", "lock",  "unlock", "extend", "check",
+                                              "show", "who",  "watch", "break",  "top"};
     char *manual = keep(file_read("client/redlock.1")), *bash = keep(file_read("client/redlock.bash")),
          *zsh = keep(file_read("client/redlock.zsh")), *fish = keep(file_read("client/redlock.fish"));
     begin(PATIENT);

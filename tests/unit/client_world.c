@@ -78,6 +78,7 @@ const char *world_told(struct world *w)
         [REDLOCK_ON_LOST] = "lost",       [REDLOCK_ON_RESUMED] = "resumed",
         [REDLOCK_ON_UP] = "up",           [REDLOCK_ON_DOWN] = "down",
         [REDLOCK_ON_DRAIN] = "drain",     [REDLOCK_ON_DOWNGRADE] = "downgrade",
+        [REDLOCK_ON_TELL] = "tell",       [REDLOCK_ON_NOW] = "now",
     };
     struct redlock_event *event = &w->event;
 

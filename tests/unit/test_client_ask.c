@@ -90,7 +90,7 @@ T(each_refusal_has_its_error)
         {"-DENIED", "denied"},
         {"-AUTH", "auth"},
         {"-BADARG", "badrequest"},
-        {"-BADVERB", "badrequest"},
+        {"-BADVERB", "unsupported"},
         {"-UNSUPPORTED", "unsupported"},
         {"-LATER", "badrequest"},
     };
