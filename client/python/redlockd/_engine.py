@@ -27,6 +27,7 @@ from .errors import UnreachableError
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
+POLL_MOST_MS = 3_600_000
 T = TypeVar("T")
 logger = logging.getLogger("redlockd")
 _AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -244,7 +245,9 @@ class ThreadEngine:
             logger.exception("a mistake of this library: the client ends")
             with self._guard:
                 self.session.engine_ended(True)
-        for end in self._waker:
+        with self._guard:
+            waker, self._waker = self._waker, None
+        for end in waker:
             end.close()
 
     def _turn(self, waker: socket.socket) -> bool:
@@ -282,7 +285,7 @@ class ThreadEngine:
             self._polls_until = float("inf")
             return -1
         self._polls_until = self._timers[0][0]
-        return max(0.0, self._polls_until - time.monotonic()) * 1000 + 1
+        return min(max(0.0, self._polls_until - time.monotonic()) * 1000 + 1, POLL_MOST_MS)
 
     def _run_timers(self) -> None:
         while self._timers and self._timers[0][0] <= time.monotonic():
