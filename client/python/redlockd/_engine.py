@@ -239,8 +239,7 @@ class ThreadEngine:
     def _run(self) -> None:
         assert self._waker
         try:
-            while self._turn(self._waker[0]):
-                pass
+            self._read(self._waker[0])
         except BaseException:
             logger.exception("a mistake of this library: the client ends")
             with self._guard:
@@ -250,26 +249,24 @@ class ThreadEngine:
         for end in waker:
             end.close()
 
-    def _turn(self, waker: socket.socket) -> bool:
-        """False: it was the last one."""
-        with self:
-            if self.closing.is_set() and not self.sockets:
-                return False
-            poll, timeout_ms = self._poll or self._new_poll(waker), self._timeout_ms()
-        happened = poll.poll(timeout_ms)
-        if not happened:
-            happened = poll.poll(0)  # after a pause of the process a timer may be due before a renewal was read
-        with self:
-            self._polls_until = 0.0
-            for descriptor, events in happened:
-                if sock := self.sockets.get(descriptor):
-                    sock.happened(events)
-                elif descriptor == waker.fileno():
-                    _drain(waker)
-            self._run_soon()
-            if len(happened) == 0:
-                self._run_timers()
-        return True
+    def _read(self, waker: socket.socket) -> None:
+        happened: list[tuple[int, int]] = []
+        while True:
+            with self._guard:
+                self._polls_until = 0.0
+                for descriptor, events in happened:
+                    if sock := self.sockets.get(descriptor):
+                        sock.happened(events)
+                    elif descriptor == waker.fileno():
+                        _drain(waker)
+                self._run_soon()
+                if not happened:
+                    self._run_timers()
+                if self.closing.is_set() and not self.sockets:
+                    return
+                poll, timeout_ms = self._poll or self._new_poll(waker), self._timeout_ms()
+            # After a pause of the process a timer may be due before a renewal was read: so it has to wait for a second look.
+            happened = poll.poll(timeout_ms) or poll.poll(0)
 
     def _new_poll(self, waker: socket.socket) -> select.poll:
         self._poll = select.poll()

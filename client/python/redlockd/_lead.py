@@ -44,7 +44,7 @@ class Election:
 
     def was_lost(self, lock: BaseLock, error: BaseException | None) -> bool:
         """Whether the work has ended because, or after, the lock was lost: then it is waited for again."""
-        if not lock.lost.is_set() or not isinstance(error, (Exception, type(None))):
+        if not lock.lost_reason or not isinstance(error, (Exception, type(None))):
             return False
         logger.info("leads %s no more; the work ended: %r", self.name, error)
         return True

@@ -1,10 +1,11 @@
 """The part of a lock that needs no I/O, for the blocking and the asyncio client."""
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, Callable, Literal
+from typing import Any, Callable, Literal, TypeVar
 
 from ._clock import now_ms
 from ._lines import Name, checked_name, checked_option, checked_token, duration_ms
@@ -14,12 +15,16 @@ from ._table import DURATION_MAX_MS
 from .errors import BadArgumentError, LostError, ModeError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
+E = TypeVar("E", bound="threading.Event | asyncio.Event")
 Seconds = float | timedelta
 HoldKind = Literal["session", "lease"]
 Mode = Literal["exclusive", "shared"]
 RELEASE_MS = 2000  # how long the release at the end of a with block may take if the block has raised an error
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
+
+_NONE = Hold("")
+_NONE.state = OVER
 
 
 class BaseLock:
@@ -43,13 +48,13 @@ class BaseLock:
         given = {"mode": mode, "slots": slots, "data": data}
         words = "".join(f" {key}={checked_option(key, value)}" for key, value in given.items() if value is not None)
         noted = f" note={checked_option('note', note)}" if note is not None else ""
-        most = max if at_most is None else at_most
-        self._new_hold: Callable[[], Hold] = lambda: Hold(
-            self.name, duration_ms(ttl, "ttl"), duration_ms(most, "at_most"), words, noted, lease)
-        self._hold = self._new_hold()  # which also checks ttl and at_most
-        self._hold.state = OVER
+        most_ms = duration_ms(max if at_most is None else at_most, "at_most")
+        self._of_hold = (self.name, duration_ms(ttl, "ttl"), most_ms, words, noted, lease)
+        self._hold = _NONE
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
+        self._lost: Any = None  # the events, from when the program asks for them
+        self._expiring: Any = None
 
     def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
         """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
@@ -85,19 +90,24 @@ class BaseLock:
                 return None
             if self._depth and self._owner == self._me() and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
-            hold = self._hold = self._new_hold()
+            hold = self._new_hold()
             hold.token = token
-            hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
             self._owner, self._depth = self._me(), 1
-            self._on_begin()
+            for event in (self._lost, self._expiring):
+                if event:
+                    event.clear()
             return hold
+
+    def _new_hold(self) -> Hold:
+        hold = self._hold = Hold(*self._of_hold)
+        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
+        return hold
 
     def _attach(self, token: str) -> None:
         """The lock of a token from elsewhere: nothing is known of it until check() or extend()."""
-        hold = self._hold = self._new_hold()
+        hold = self._new_hold()
         hold.token, hold.state, hold.lease, hold.attached = checked_token(token), HELD, True, True
         hold.reader = True  # that is not known, and a reader may do less
-        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
         self._owner, self._depth = self._me(), 1
         self._given = True
 
@@ -123,18 +133,26 @@ class BaseLock:
         if self._depth > 1:
             raise ModeError(f"{self.name} was entered {self._depth} times: leave it until it is entered once")
 
-    def _on_begin(self) -> None:
-        self.lost.clear()
-        self.expiring.clear()
-
     def _on_lost(self) -> None:
-        self.lost.set()
+        with self._guard:
+            if self._lost:
+                self._lost.set()
 
     def _on_expiring(self) -> None:
-        self.expiring.set()
+        with self._guard:
+            if self._expiring:
+                self._expiring.set()
 
     def _on_renewed(self) -> None:
-        self.expiring.clear()
+        if self._expiring:
+            self._expiring.clear()
+
+    def _made(self, kind: Callable[[], E], event: Any, is_set: bool) -> E:
+        """The event, made when the program asks for it first. The caller has the guard."""
+        made: E = event or kind()
+        if is_set:
+            made.set()
+        return made
 
     def _released_already(self) -> bool:
         return self._hold.state == OVER
@@ -144,9 +162,6 @@ class BaseLock:
         return max(0, self._at_least_ms - (now_ms() - self._hold.began_ms)) if self._at_least_ms else 0
 
     # ---- state that a program may ask for at any time ----
-
-    lost: Any
-    expiring: Any
 
     def valid(self) -> float:
         """For how many seconds the lock is surely still held; 0.0: not, or not any more, or not known.

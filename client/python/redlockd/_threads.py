@@ -35,19 +35,27 @@ if hasattr(os, "register_at_fork"):
 
 
 class Lock(BaseLock):
-    """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it.
-
-    `lost` is a threading.Event that is set at the moment when the lock is lost. The threading.Event `expiring` is set
-    while redlockd cannot renew the lock and less than a third of its time is left.
-    """
+    """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it."""
 
     def __init__(self, client: Client, name: Name, **options: Any) -> None:
-        self.lost: threading.Event = threading.Event()
-        self.expiring: threading.Event = threading.Event()
         self._client = client  # which lives as long as its locks
         self._engine = client._living()
         self._waiting: Ask | None = None
         super().__init__(self._engine.session, name, threading.get_ident, **options)
+
+    @property
+    def lost(self) -> threading.Event:
+        """Is set at the moment when the lock is lost."""
+        with self._guard:
+            event = self._lost = self._made(threading.Event, self._lost, self._hold.reason != "")
+            return event
+
+    @property
+    def expiring(self) -> threading.Event:
+        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
+        with self._guard:
+            event = self._expiring = self._made(threading.Event, self._expiring, self._hold.warned)
+            return event
 
     def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                 blocking_timeout: Seconds | None = None) -> bool:

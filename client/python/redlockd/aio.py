@@ -188,19 +188,26 @@ def _guard_of(session: Session, loop: asyncio.AbstractEventLoop) -> asyncio.Task
 
 
 class Lock(BaseLock):
-    """A lock; Client.lock() makes it. It is for one holder at a time.
-
-    `lost` is an asyncio.Event that is set at the moment when the lock is lost. The asyncio.Event `expiring` is set
-    while redlockd cannot renew the lock and less than a third of its time is left. What a method is not described for
-    here is as in redlockd.Lock.
-    """
+    """A lock; Client.lock() makes it. It is for one holder at a time, and has what redlockd.Lock has."""
 
     def __init__(self, client: Client, name: Name, **options: Any) -> None:
-        self.lost: asyncio.Event = asyncio.Event()
-        self.expiring: asyncio.Event = asyncio.Event()
         self._client = client
         self._engine = client._living()
         super().__init__(self._engine.session, name, _this_task, **options)
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set at the moment when the lock is lost."""
+        with self._guard:
+            event = self._lost = self._made(asyncio.Event, self._lost, self._hold.reason != "")
+            return event
+
+    @property
+    def expiring(self) -> asyncio.Event:
+        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
+        with self._guard:
+            event = self._expiring = self._made(asyncio.Event, self._expiring, self._hold.warned)
+            return event
 
     async def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                       blocking_timeout: Seconds | None = None) -> bool:
@@ -437,7 +444,7 @@ async def _while_held(lock: Lock, work: Awaitable[T]) -> T:
         if not working.done():
             working.cancel()
             await asyncio.wait([working])
-        if working.cancelled() and lock.lost.is_set():
+        if working.cancelled() and lock.lost_reason:
             raise _Deposed
         return working.result()
     finally:
