@@ -67,7 +67,7 @@ func (e *Error) As(target any) bool { return e.also != nil && errors.As(e.also, 
 var refusals = map[string]error{
 	"BUSY": ErrBusy, "TIMEOUT": ErrTimeout, "NOQUORUM": ErrNoQuorum, "NOTHELD": ErrNotHeld, "CANCELLED": ErrCancelled,
 	"MODE": ErrMode, "LIMIT": ErrLimit, "DRAINING": ErrDraining, "DENIED": ErrDenied, "AUTH": ErrAuth,
-	"UNSUPPORTED": ErrUnsupported,
+	"UNSUPPORTED": ErrUnsupported, "BADVERB": ErrUnsupported, // the verb of a later version
 }
 
 // refusal makes an error of an answer that begins with "-". A code of a later version counts as ErrBadArg.

@@ -30,6 +30,7 @@ type link struct {
 	long      int              // and how many may wait
 	crowded   bool             // locks wait to be resumed until some are answered
 	repeats   bool             // redlockd repeats RESUME and downgrades for as long as wait=
+	keeps     bool             // redlockd keeps names
 	greetings int              // how many HELLOs on a new connection are to tell its clock; 0: that is told
 	refuted   bool             // one of them has shown that a clock stood still
 	half      atomic.Int64     // ms: since when a line is being read that has not come as a whole; 0: none is
@@ -252,6 +253,11 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 			c.detach(l)
 		}
 	}
+	for _, w := range c.watches {
+		if w.link == lk {
+			w.link = nil
+		}
+	}
 	c.flush()
 	c.kick()
 }
@@ -289,9 +295,12 @@ func (c *Client) requeue(lk *link) {
 		switch {
 		case k.own && k.verb == "RESUME":
 			k.lock.resuming = false
+		case k.own && k.watch != nil:
+			k.watch.asked = false
 		case k.own: // its lock is resumed, and the answer to that says whether it is to be asked again
 		case k.abandoned && k.verb != "UNLOCK": // nobody waits for it
 		default:
+			k.rows = nil
 			again = append(again, k)
 		}
 	}
@@ -346,6 +355,9 @@ func (lk *link) write(line string) {
 func (lk *link) send(k *call, now int64) {
 	if k.lock != nil && !(k.verb == "RESUME" && !k.own) {
 		k.token = k.lock.token
+	}
+	if k.keep > 0 && !lk.keeps {
+		k.keep, k.keepless = 0, true
 	}
 	if !lk.sample.same && now-lk.helloLast > helloStale {
 		lk.sendHello(now) // no lock was held for a while, and the deadline of the next needs a fresh sample
@@ -416,7 +428,7 @@ func (lk *link) writeAll() {
 
 func (lk *link) tick(now int64, soon func(int64)) {
 	c := lk.client
-	if len(lk.calls) > 0 || c.binds(lk) {
+	if len(lk.calls) > 0 || c.binds(lk) || len(c.watches) > 0 {
 		lk.tickPing(now, soon)
 	}
 	if lk.sample.same || lk.helloSent != 0 || len(c.locks) == 0 {

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 		holder()
 		return
 	}
+	if os.Getenv("REDLOCKD_TEST_CANDIDATE") != "" {
+		candidate()
+	}
 	for _, key := range []string{"REDLOCK_ADDRESS", "REDLOCK_USER", "REDLOCK_SECRET_FILE", "REDLOCK_CA", "REDLOCK_CERT"} {
 		os.Unsetenv(key)
 	}
