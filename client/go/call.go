@@ -128,16 +128,33 @@ func (k *call) resumeTimes(now int64) (ttl, max int64) {
 	return ttl, max
 }
 
-// ask sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
-// the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
+// ask tells Metrics of the call, too.
 func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
+	if c.config.Metrics == nil {
+		return c.answer(ctx, k, limit, grace)
+	}
+	start := time.Now()
+	a, err := c.answer(ctx, k, limit, grace)
+	c.config.Metrics.Request(k.verb, time.Since(start), err)
+	return a, err
+}
+
+// answer sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
+// the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
+func (c *Client) answer(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
 	if c.closed {
 		c.mu.Unlock()
 		return nil, &Error{Err: ErrClosed, Name: k.name}
 	}
 
 	k.giveUp = nowMS() + milliseconds(limit)
-	c.submit(k)
+	c.enqueue(k)
+	c.sendQueued()
+	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
+		lk.writeAll() // nobody else asks, and so no lines come together
+	} else if lk != nil {
+		lk.wakeWriter()
+	}
 	c.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

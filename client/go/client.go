@@ -66,6 +66,8 @@ type Client struct {
 	watches  []*watch           // in the order in which they were begun
 	before   sample             // of the connection before
 	daemon   *daemon            // of the last connection
+	toTell   []func()           // for the hooks
+	telling  bool
 }
 
 // A daemon is a run of redlockd, with its behind= as it was told last. Each until= is a time on the clock of a daemon.
@@ -302,6 +304,11 @@ func (c *Client) kick() {
 }
 
 func (c *Client) submit(k *call) {
+	c.enqueue(k)
+	c.flush()
+}
+
+func (c *Client) enqueue(k *call) {
 	c.serial++
 	k.serial = c.serial
 	c.queue = append(c.queue, k)
@@ -309,7 +316,6 @@ func (c *Client) submit(k *call) {
 		c.running = true
 		go c.run()
 	}
-	c.flush()
 	if c.link == nil {
 		c.kick()
 	}
@@ -327,6 +333,13 @@ func (c *Client) give(name, token string) {
 
 // flush sends the calls of the queue that may be sent.
 func (c *Client) flush() {
+	c.sendQueued()
+	if c.link != nil {
+		c.link.wakeWriter()
+	}
+}
+
+func (c *Client) sendQueued() {
 	lk := c.link
 	if lk == nil || len(c.queue) == 0 {
 		return

@@ -165,6 +165,7 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	lk.helloSoon = true
 	k.finish(a, nil)
 	if k.own {
+		c.happened("resumed", "lock", l.name, "fence", l.fence)
 		c.downgradeAgain(l)
 	}
 }
@@ -389,6 +390,7 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.serial++
 	k.serial = c.serial
 	c.link.send(k, now)
+	c.link.wakeWriter()
 }
 
 // readFirst returns when to judge a lock whose time is over. After a pause of this program (SIGSTOP, a virtual machine
@@ -443,6 +445,9 @@ func (c *Client) expire(l *Lock) {
 }
 
 func (c *Client) lose(l *Lock, reason string) {
+	if l.state == lockHeld && reason != "closed" {
+		c.happened("lost", "lock", l.name, "reason", reason)
+	}
 	c.end(l, &Error{Err: ErrLost, Name: l.name, Reason: reason})
 	kept := c.queue[:0]
 	for _, k := range c.queue {

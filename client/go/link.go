@@ -18,9 +18,10 @@ type link struct {
 	client    *Client
 	conn      net.Conn
 	in        *bufio.Reader
-	local     bool // a Unix socket
-	out       []byte
-	wake      chan struct{} // there is something to write
+	local     bool   // a Unix socket
+	out       []byte // to be written
+	spare     []byte
+	writing   bool          // a goroutine writes, and what is added to out too
 	bye       chan struct{} // closed at its end, or at +BYE
 	byeSaid   bool
 	ended     bool
@@ -69,7 +70,7 @@ func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
 		return nil, nil, err
 	}
 	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, lineBytes), calls: map[uint64]*call{},
-		wake: make(chan struct{}, 1), bye: make(chan struct{}), greetings: 1}
+		bye: make(chan struct{}), greetings: 1}
 	lk.local = conn.RemoteAddr().Network() == "unix"
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
@@ -198,7 +199,7 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 	c.links[lk] = struct{}{}
 	c.greeted(lk, hello, received)
 	go lk.read()
-	go lk.writeAll()
+	c.happened("connected", "address", lk.conn.RemoteAddr().String())
 	c.flush()
 }
 
@@ -230,7 +231,7 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	}
 	lk.ended = true
 	lk.sayBye()
-	lk.wakeWriter()
+	lk.conn.SetWriteDeadline(time.Now())
 	delete(c.links, lk)
 	if why.also == nil && c.binds(lk) {
 		// Only we have given it up. Its end would give back locks that are about to be resumed.
@@ -239,6 +240,9 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 		lk.conn.Close()
 	}
 	now := nowMS()
+	if !c.closed {
+		c.happened("disconnected", "why", why.Error())
+	}
 	if c.link == lk {
 		c.link, c.why, c.before = nil, why, lk.sample
 		c.failures++
@@ -340,11 +344,34 @@ func (lk *link) sayBye() {
 
 // ---- writing ----
 
+// wakeWriter has a goroutine write what is to be written, unless one does already.
 func (lk *link) wakeWriter() {
-	select {
-	case lk.wake <- struct{}{}:
-	default:
+	if lk.writing || len(lk.out) == 0 {
+		return
 	}
+	lk.writing = true
+	go func() {
+		lk.client.mu.Lock()
+		lk.writeAll()
+		lk.client.mu.Unlock()
+	}()
+}
+
+// writeAll writes the lines that have come together, until there are no more. The client's mutex is held, but not while
+// it writes. That does not block for long, since all requests that may be under way fit into the socket's buffer.
+func (lk *link) writeAll() {
+	for lk.writing = true; len(lk.out) > 0 && !lk.ended; {
+		out := lk.out
+		lk.out = lk.spare[:0] // two buffers, one of which is being written
+		lk.client.mu.Unlock()
+		_, err := lk.conn.Write(out)
+		lk.client.mu.Lock()
+		lk.spare = out
+		if err != nil {
+			lk.client.linkBreak(lk, &Error{Err: ErrUnreachable, Text: err.Error(), also: err})
+		}
+	}
+	lk.writing = false
 }
 
 func (lk *link) write(line string) {
@@ -366,7 +393,6 @@ func (lk *link) send(k *call, now int64) {
 	*lk.count(k.long)++
 	lk.calls[k.serial] = k
 	lk.out = k.line(lk.out, now, lk.repeats)
-	lk.wakeWriter()
 }
 
 func (lk *link) count(long bool) *int {
@@ -399,29 +425,6 @@ func (lk *link) sendHello(now int64) {
 func (lk *link) forget(k *call) {
 	delete(lk.calls, k.serial)
 	*lk.count(k.long)--
-}
-
-// writeAll writes the lines that have come together since the last write.
-func (lk *link) writeAll() {
-	c := lk.client
-	var spare []byte
-	for range lk.wake {
-		c.mu.Lock()
-		out, ended := lk.out, lk.ended
-		lk.out, spare = spare[:0], out // two buffers, one of which is being written
-		c.mu.Unlock()
-		if ended {
-			return
-		}
-		lk.conn.SetWriteDeadline(time.Now().Add(patienceMost * time.Millisecond))
-		if len(out) == 0 {
-			continue
-		}
-		if _, err := lk.conn.Write(out); err != nil {
-			c.linkDown(lk, &Error{Err: ErrUnreachable, Text: err.Error(), also: err})
-			return
-		}
-	}
 }
 
 // ---- time ----

@@ -524,5 +524,5 @@ func TestCyclesLeaveNothing(t *testing.T) {
 	c.mu.Unlock()
 	eventually(t, "no key on any master", func() bool { return w.do("keys") == "keys 0" })
 	c.Close()
-	eventually(t, "no goroutine of the client", func() bool { _, n := inUse(); return n <= goroutines-3 })
+	eventually(t, "no goroutine of the client", func() bool { _, n := inUse(); return n <= goroutines-2 })
 }
