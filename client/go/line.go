@@ -7,11 +7,7 @@ import (
 )
 
 const (
-	lineBytes   = 2048 // a line of redlockd has at most so many
-	nameBytes   = 200
 	namesBytes  = 800 // of several names together, so that a line has room for all options
-	wordBytes   = 64
-	dataBytes   = 256
 	durationMax = 30 * 24 * time.Hour
 )
 

@@ -69,7 +69,7 @@ func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, lineBytes), calls: map[uint64]*call{},
+	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, serverLineBytes), calls: map[uint64]*call{},
 		bye: make(chan struct{}), greetings: 1}
 	lk.local = conn.RemoteAddr().Network() == "unix"
 	deadline, _ := ctx.Deadline()

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from ._clock import now_ms
 from ._connection import Connection
 from ._hold import ASKED, DETACHED, GIVING, HELD, LOST, OVER, RESUMING, Ask, Hold
-from ._lines import DURATION_MAX_MS, Answer
+from ._lines import Answer
 from ._parts import TICK_MS, WAITS, WINDOW, Parts
+from ._table import DURATION_MAX_MS
 from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, ProtocolError,
                      RedlockdError)
 

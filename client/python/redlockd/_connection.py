@@ -7,7 +7,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from ._clock import Sample, now_ms
-from ._lines import SERVER_LINE_BYTES, Answer
+from ._lines import Answer
+from ._table import SERVER_LINE_BYTES
 from .errors import ProtocolError, RedlockdError, UnreachableError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 from ._clock import now_ms
 from ._connection import Connection
 from ._hold import DETACHED, GIVING, HELD, LOST, RESUMING, Ask, Hold
-from ._lines import DURATION_MAX_MS, Answer
+from ._lines import Answer
 from ._parts import STABLE_MS, TICK_MS, Parts
+from ._table import DURATION_MAX_MS
 
 RESUME_AGAIN_MS = 20  # the least pause before RESUME is asked again, plus RESUME_JITTER_MS at most
 RESUME_JITTER_MS = 30

@@ -4,11 +4,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from ._table import DURATION_MAX_MS
 from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
 
 Name = str | list[str] | tuple[str, ...]  # a name, or several
-SERVER_LINE_BYTES = 2048
-DURATION_MAX_MS = 30 * 24 * 3600 * 1000
 _FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
 _LINE = re.compile(r"[ -~]*")
 _TOKEN = re.compile(r"[0-9a-f]{40}")

@@ -6,9 +6,10 @@ import threading
 from datetime import timedelta
 from typing import Any, Callable, Literal
 
-from ._lines import DURATION_MAX_MS, Name, checked_name, checked_token, checked_word, duration_ms
+from ._lines import Name, checked_name, checked_token, checked_word, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
+from ._table import DURATION_MAX_MS
 from .errors import BadArgumentError, LostError, ModeError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
