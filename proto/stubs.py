@@ -35,6 +35,8 @@ class Table:
         rows = [Row(kind, [value.strip().strip('"') for value in re.findall(r'"[^"]*"|[^,"]+', inside) if value.strip()])
                 for kind, inside in re.findall(r'(\w+)\(((?:[^()"]|"[^"]*")*)\)', text)]
         self.errors = [row for row in rows if row.kind in ("REFUSAL", "FAILURE") and row.meaning]
+        # Codes that redlockd has beside that of the class. What is not listed is BadArgument anyway.
+        self.others = [row for row in rows if row.kind == "REFUSAL" and not row.meaning and row.stem != "BadArgument"]
         self.refusals = [row for row in self.errors if row.kind == "REFUSAL"]
         self.options = [row.fields for row in rows if row.kind == "OPTION"]
         self.bounds = [(name, int(value)) for name, value in (row.fields for row in rows if row.kind == "BOUND")]
@@ -175,7 +177,7 @@ def go(table):
             *block([row for row in table.errors if row.kind == "FAILURE"]), ")\n"]
     width = max(len(row.code) for row in table.refusals)
     text.append("var refusals = map[string]error{")
-    text += [f'\t"{row.code}":{" " * (width - len(row.code))} {name(row)},' for row in table.refusals]
+    text += [f'\t"{row.code}":{" " * (width - len(row.code))} {name(row)},' for row in [*table.refusals, *table.others]]
     text.append("}\n")
     text.append("// The limits of the protocol.\nconst (")
     width = max(len(camel(bound)) for bound, _ in table.bounds)
@@ -214,6 +216,11 @@ public final class {row.stem}Exception extends RedlockException {{
                                + f", {row.stem}Exception::new)" if row.stem != "Lost" else
                                'LOST(false, (text, retryMs) -> new LostException("the lock was lost: " + text, text))'
                                for row in table.errors)
+    codes = {row.stem: row.code for row in table.refusals}
+    others = "".join(f"""
+            if (code.equals("{row.code}")) {{
+                return {codes[row.stem]};
+            }}""" for row in table.others)
     yield f"{folder}/Failure.java", f'''// {NOTE}
 package redlockd;
 
@@ -233,7 +240,7 @@ record Failure(Kind kind, String text, long retryMs) {{
         }}
 
         /** The kind of a refusal by its code. A code of a later version of redlockd counts as BADARG. */
-        static Kind of(String code) {{
+        static Kind of(String code) {{{others}
             for (Kind kind : values()) {{
                 if (kind.refusal && kind.name().equals(code)) {{
                     return kind;

@@ -52,6 +52,7 @@ var refusals = map[string]error{
 	"AUTH":        ErrAuth,
 	"BADARG":      ErrBadArg,
 	"UNSUPPORTED": ErrUnsupported,
+	"BADVERB":     ErrUnsupported,
 }
 
 // The limits of the protocol.

@@ -35,6 +35,9 @@ record Failure(Kind kind, String text, long retryMs) {
 
         /** The kind of a refusal by its code. A code of a later version of redlockd counts as BADARG. */
         static Kind of(String code) {
+            if (code.equals("BADVERB")) {
+                return UNSUPPORTED;
+            }
             for (Kind kind : values()) {
                 if (kind.refusal && kind.name().equals(code)) {
                     return kind;
