@@ -74,6 +74,7 @@ def python(table):
     refusals = filled(", ".join(name(row) for row in table.refusals), 118, "    ")
     text.append("\n\n_REFUSALS: dict[str, type[RedlockdError]] = {cls.code: cls for cls in (\n    "
                 + "\n    ".join(refusals) + ")}")
+    text += [f'_REFUSALS["{row.code}"] = {name(row)}' for row in table.others]
     text.append('''
 
 def error_of(code: str, text: str, retry_ms: int | None) -> RedlockdError:
@@ -106,13 +107,14 @@ def node(table):
 // Programs look for this name when they have aborted something themselves.
 Object.defineProperty(CancelledError.prototype, 'name', { value: 'AbortError' });
 
-const refusals = new Set([''' + ", ".join(f"'{row.code}'" for row in table.refusals) + ''']);
+const refusals = {
+''' + "\n".join(f"  {row.code}: {row.stem}Error," for row in [*table.refusals, *table.others]) + '''
+};
 
 /** The error for a line that begins with "-". A code of a later version is a BadArgumentError. */
 function refusal(answer) {
-  const code = answer.code.slice(1);
   const { retry } = answer.pairs;
-  return new (refusals.has(code) ? types[code] : BadArgumentError)(answer.text, retry === undefined ? {} : { retryMs: retry });
+  return new (refusals[answer.code.slice(1)] ?? BadArgumentError)(answer.text, retry === undefined ? {} : { retryMs: retry });
 }
 
 module.exports = {

@@ -88,7 +88,12 @@ class Client {
   }
 
   async lock(name, options) {
-    return this.#take(line.names(name), line.options(options, LOCK_OPTIONS));
+    const wanted = line.options(options, LOCK_OPTIONS);
+    const { data, hold, mode, slots } = wanted;
+    if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
+      throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
+    }
+    return this.#take(line.names(name), wanted);
   }
 
   async resume(name, token, options) {

@@ -16,6 +16,7 @@ class Connection {
   draining = false;
   short = 0; // requests on their way that do not wait, and others
   long = 0;
+  keeps = false; // redlockd knows keep=
   repeats = false; // redlockd repeats RESUME and downgrades for as long as wait=
   greetings = 3; // so many more HELLOs may tell the clock of a new connection; 0: it is told
   refuted = false; // one of them has shown that a clock stood still
@@ -100,7 +101,9 @@ class Connection {
         if (answer.code !== '+HELLO' || answer.pairs.proto !== 1) {
           return reject(this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${answer.text}`)));
         }
-        this.repeats = (answer.pairs.features ?? '').split(',').includes('resume-wait');
+        const features = (answer.pairs.features ?? '').split(',');
+        this.repeats = features.includes('resume-wait');
+        this.keeps = features.includes('keep');
         const sample = new Sample(sent, answer.pairs.now, bootCeil(), this.#local);
         // Also where client and daemon may read one clock: the next answer may be quick enough to show it.
         const again = this.greetings > 0 && (sample.slow || sample.received - sent > HELLO_SLOW_MS);

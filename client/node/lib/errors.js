@@ -47,13 +47,26 @@ for (const [code, type] of Object.entries(types)) {
 // Programs look for this name when they have aborted something themselves.
 Object.defineProperty(CancelledError.prototype, 'name', { value: 'AbortError' });
 
-const refusals = new Set(['BUSY', 'TIMEOUT', 'NOQUORUM', 'NOTHELD', 'CANCELLED', 'MODE', 'LIMIT', 'DRAINING', 'DENIED', 'AUTH', 'BADARG', 'UNSUPPORTED']);
+const refusals = {
+  BUSY: BusyError,
+  TIMEOUT: LockTimeoutError,
+  NOQUORUM: NoQuorumError,
+  NOTHELD: NotHeldError,
+  CANCELLED: CancelledError,
+  MODE: ModeError,
+  LIMIT: LimitError,
+  DRAINING: DrainingError,
+  DENIED: DeniedError,
+  AUTH: AuthError,
+  BADARG: BadArgumentError,
+  UNSUPPORTED: UnsupportedError,
+  BADVERB: UnsupportedError,
+};
 
 /** The error for a line that begins with "-". A code of a later version is a BadArgumentError. */
 function refusal(answer) {
-  const code = answer.code.slice(1);
   const { retry } = answer.pairs;
-  return new (refusals.has(code) ? types[code] : BadArgumentError)(answer.text, retry === undefined ? {} : { retryMs: retry });
+  return new (refusals[answer.code.slice(1)] ?? BadArgumentError)(answer.text, retry === undefined ? {} : { retryMs: retry });
 }
 
 module.exports = {

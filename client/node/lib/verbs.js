@@ -4,10 +4,10 @@ const { setMaxListeners } = require('node:events');
 const { mono, bootCeil } = require('./clock.js');
 const { Request } = require('./requests.js');
 const line = require('./line.js');
-const { CancelledError, LockTimeoutError, LostError, NotHeldError } = require('./errors.js');
+const { CancelledError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, refusal } = require('./errors.js');
 
 const RELEASE_MS = 2000;
-const NOT_KEPT = ['BADARG', 'LIMIT', 'UNSUPPORTED']; // to UNLOCK keep=: nothing was done, and the lock is held still
+const NOT_KEPT = ['-BADARG', '-LIMIT', '-UNSUPPORTED']; // to UNLOCK keep=: nothing was done, and the lock is held still
 
 const cancelled = (signal) => new CancelledError('the wait was aborted', { cause: signal.reason });
 
@@ -84,7 +84,7 @@ function abandon(session, request, error, end) {
 /** UNLOCK; keep: for how many ms nobody gets the name. Where redlockd does not keep it, the lock is given back. */
 async function release(session, hold, keep) {
   if (hold.state === 'over') return;
-  hold.releasing ??= released(session, hold, keep).finally(() => {
+  hold.releasing ??= unlocked(session, hold, keep).finally(() => {
     hold.state = 'over';
     hold.bind(null);
     session.retire();
@@ -92,32 +92,34 @@ async function release(session, hold, keep) {
   await hold.releasing;
 }
 
-async function released(session, hold, keep) {
+function unlocked(session, hold, keep) {
   session.forget(hold);
   session.cancelResume(hold);
   hold.end('giving');
-  try {
-    await unlocked(session, hold, keep);
-  } catch (error) {
-    if (keep && NOT_KEPT.includes(error.code)) await unlocked(session, hold).catch(() => {});
-    throw error;
-  }
-}
-
-function unlocked(session, hold, keep) {
   return new Promise((resolve, reject) => {
+    let notKept; // why the name is not kept, and the lock only given back
     const request = new Request({
       name: hold.name,
       expects: keep ? '+KEPT' : '+UNLOCKED',
       gives: true,
       giveUp: mono() + (keep ? session.timeout : RELEASE_MS),
       mustWait: () => hold.resuming, // its token is about to change
-      lines: () => line.line('UNLOCK', hold.name, { token: hold.token, keep }),
+      lines: ({ keeps }) => {
+        if (keep && !keeps) notKept ??= new UnsupportedError('this redlockd is too old to keep a name: the lock is given back');
+        if (notKept) request.expects = '+UNLOCKED';
+        return line.line('UNLOCK', hold.name, { token: hold.token, keep: notKept ? undefined : keep });
+      },
+      again: (answer) => {
+        if (!keep || notKept || !NOT_KEPT.includes(answer.code)) return false;
+        notKept = refusal(answer);
+        return true;
+      },
       settled: (error) => {
-        if (!error) return resolve();
         // If UNLOCK was sent twice, the first may have given the lock back; whether the name is kept then is not known.
-        if (error.code === 'NOTHELD' && request.times > 1 && !keep) return resolve();
-        reject(error.code === 'NOTHELD' && hold.fence ? new LostError(hold.name, 'gone', { cause: error }) : error);
+        const gone = error?.code === 'NOTHELD' && request.times > 1 && !keep;
+        const lost = error?.code === 'NOTHELD' && hold.fence > 0;
+        if (notKept ?? (error && !gone)) reject(notKept ?? (lost ? new LostError(hold.name, 'gone', { cause: error }) : error));
+        else resolve();
       },
     });
     session.ask(request);

@@ -127,7 +127,10 @@ const commands = {
   show: (h, what) => rows(h, () => client.show(what)),
   watch,
   async unwatch(h) {
-    await handles.get(h).watch.return();
+    const { watch: watching } = handles.get(h);
+    if (!watching) return sayError(h, new NotHeldError('it is watched no more'));
+    handles.set(h, {});
+    await watching.return();
     say(`${h} unwatched`);
   },
   extend: (h, { ttl }) => ask(h, 'extended', (lock) => lock.extend(ttl)),

@@ -31,7 +31,8 @@ def parsed(line):
     for word in words[plain:]:
         key, _, value = word.partition("=")
         options[key] = seconds(value) if key in ("ttl", "wait", "max", "keep", "timeout") else unquote(value)
-    return [name_of(word) for word in words[:plain]], options
+    name = unquote if words[0] == "data" else name_of
+    return [name(word) for word in words[:plain]], options
 
 
 def name_of(word):
@@ -133,8 +134,8 @@ class Driver:
             if verb == "watch":
                 await self.watch_name(handle, words[0])
                 return
-            if verb == "unwatch":
-                await self.watches[handle].aclose()
+            if verb == "unwatch" and handle in self.watches:
+                await self.watches.pop(handle).aclose()
                 say(f"{handle} unwatched")
                 return
             if verb == "lock":
@@ -144,7 +145,7 @@ class Driver:
             elif verb == "attach":
                 self.locks[handle] = self.client.attach(words[0], options["token"])
                 say(f"{handle} attached")
-            elif lock is None:
+            elif lock is None or verb == "unwatch":
                 say(f"{handle} error NOTHELD : there is no lock")
             elif verb == "unlock":
                 await lock.release(**options)

@@ -58,7 +58,7 @@ class Driver:
                 for state in watch:
                     say(now_line(handle, state))
                 return
-            if verb == "unwatch":
+            if verb == "unwatch" and handle in self.watches:
                 self.watches.pop(handle).close()
                 say(f"{handle} unwatched")
                 return
@@ -68,7 +68,7 @@ class Driver:
             elif verb == "attach":
                 self.locks[handle] = self.client.attach(words[0], options["token"])
                 say(f"{handle} attached")
-            elif lock is None:
+            elif lock is None or verb == "unwatch":
                 say(f"{handle} error NOTHELD : there is no lock")
             elif verb == "unlock":
                 lock.release(**options)

@@ -159,6 +159,8 @@ class Asking(Parts):
         connection.long += not ask.short
         connection.sent[ask.tag] = ask
         ask.rows = []
+        if ask.keep_ms and not connection.keeps:
+            ask.keep_ms, ask.instead = 0, UnsupportedError("this redlockd is too old to keep a name: the lock is given back")
         connection.send(f"#{ask.tag} {self._line(connection, ask)}")
         if not self._timer:
             self._want(now_ms() + TICK_MS)
@@ -287,14 +289,18 @@ class Asking(Parts):
 
     def _answer_to_unlock(self, ask: Ask, connection: Connection, answer: Answer, _received_ms: int) -> None:
         if answer.code == ("+KEPT" if ask.keep_ms else "+UNLOCKED"):
-            self._settle(ask)
+            self._settle(ask, ask.instead)
         elif answer.code == "-NOTHELD" and not ask.hold.attached:
             self._settle(ask, LostError(f"{ask.hold.name} was lost before this release"))
         else:
             error = answer.refusal()
             if ask.keep_ms and isinstance(error, (BadArgumentError, LimitError, UnsupportedError)):
-                self._give_back(ask.hold.name, ask.hold.token)  # redlockd would not keep it, and it is held still
-            self._settle(ask, error)
+                ask.keep_ms, ask.instead = 0, error  # redlockd would not keep it, and it is held still
+                self._arrived(ask)
+                self._queue.append(ask)
+                self._pump()
+                return
+            self._settle(ask, ask.instead or error)
         if connection is not self._connection:
             self._retire(connection)
 

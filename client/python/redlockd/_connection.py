@@ -39,6 +39,7 @@ class Connection:
         self.sent: dict[str, Ask] = {}
         self.short = self.long = 0  # asks in `sent` that redlockd answers at once, and others
         self.crowded = False  # locks wait to be resumed until some of these are answered
+        self.keeps = False  # redlockd knows keep=
         self.repeats = False  # redlockd repeats RESUME and downgrades for as long as wait=
         self.daemon = Daemon(0)
         self.sample = Sample()

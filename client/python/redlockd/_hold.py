@@ -70,7 +70,8 @@ def _nothing() -> None:
 class Ask:
     """A request. `tell` is None where nobody waits for the answer (any more)."""
 
-    __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "data", "rows", "tag",
+    __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "instead", "data", "rows",
+                 "tag",
                  "connection", "not_on", "short", "internal", "first")
 
     def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0, *, ttl_ms: int = 0,
@@ -78,6 +79,7 @@ class Ask:
         self.verb, self.hold, self.tell = verb, hold, tell
         self.give_up_ms = give_up_ms  # 0: never
         self.ttl_ms, self.wait_until_ms, self.keep_ms, self.data = ttl_ms, wait_until_ms, keep_ms, data
+        self.instead: RedlockdError | None = None  # of an UNLOCK that keeps nothing, though it was to
         self.rows: list[dict[str, str]] = []
         self.tag = ""
         self.connection: Connection | None = None  # where it is on its way

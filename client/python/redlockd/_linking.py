@@ -90,7 +90,8 @@ class Linking(Parts):
         if answer.code == "+HELLO" and sent_ms:
             if answer.number("proto") != 1:
                 raise ProtocolError("this redlockd speaks another protocol than 1")
-            connection.repeats = "resume-wait" in answer.values.get("features", "").split(",")
+            features = answer.values.get("features", "").split(",")
+            connection.repeats, connection.keeps = "resume-wait" in features, "keep" in features
             said_ms, behind_ms = answer.number("now"), answer.number_or_none("behind") or 0
             if not connection.up:
                 self._meet(connection, sent_ms, said_ms, received_ms, behind_ms)

@@ -46,6 +46,8 @@ class BaseLock:
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
         given = {"mode": mode, "slots": slots, "data": data}
+        if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
+            raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
         words = "".join(f" {key}={checked_option(key, value)}" for key, value in given.items() if value is not None)
         noted = f" note={checked_option('note', note)}" if note is not None else ""
         most_ms = duration_ms(max if at_most is None else at_most, "at_most")

@@ -123,6 +123,7 @@ class UsageError(RedlockdError, RuntimeError):
 _REFUSALS: dict[str, type[RedlockdError]] = {cls.code: cls for cls in (
     BusyError, LockTimeoutError, NoQuorumError, NotHeldError, LockCancelledError, ModeError, LimitError,
     DrainingError, DeniedError, AuthError, BadArgumentError, UnsupportedError)}
+_REFUSALS["BADVERB"] = UnsupportedError
 
 
 def error_of(code: str, text: str, retry_ms: int | None) -> RedlockdError:
