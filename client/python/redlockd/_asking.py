@@ -1,6 +1,7 @@
 """Requests: their queue, the lines that they are, and what is answered."""
 from __future__ import annotations
 
+import logging
 from typing import Callable, NamedTuple
 
 from ._clock import now_ms
@@ -13,6 +14,7 @@ from ._table import DURATION_MAX_MS
 from .errors import (BadArgumentError, LimitError, LockTimeoutError, LostError, NoAnswerError, NotHeldError,
                      ProtocolError, UnsupportedError)
 
+logger = logging.getLogger("redlockd")
 GIVE_BACK_MS = 10000  # after that the UNLOCK of an unwanted grant is given up
 NAMELESS = ("WHO", "SHOW", "UNWATCH")  # their answers have no name
 
@@ -282,6 +284,7 @@ class Asking(Parts):
             self._hello_soon(connection)
             self._settle(ask)
             if ask.internal:
+                logger.info("%s is resumed, with fence %d", hold.name, hold.fence)
                 self._downgrade_again(hold)
                 self._pump()
         if old and old is not connection:
