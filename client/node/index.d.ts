@@ -6,7 +6,7 @@ import { ClosedError, LostError } from './lib/errors.js';
 export interface LockOptions {
   /** How long it lasts if nobody renews it; redlockd's default_ttl if left out. */
   ttl?: number;
-  /** How long to wait while another has it; 0 (the default): not at all. Infinity: 30 days. */
+  /** How long to wait while another has it; 0: not at all. Left out, or Infinity: 30 days. */
   wait?: number;
   /** For how long redlockd renews it at most, from the grant on; at least the ttl. */
   max?: number;
@@ -81,8 +81,10 @@ export class Client {
   using<T>(name: string | string[], body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
   using<T>(name: string | string[], options: UsingOptions | undefined,
     body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  /** Takes a lock. Several names: all or none, as one lock. */
+  /** Takes a lock, and waits for it. Several names: all or none, as one lock. */
   lock(name: string | string[], options?: LockOptions): Promise<Lock>;
+  /** Takes it without waiting: while another has it, that is a BusyError. */
+  tryLock(name: string | string[], options?: Omit<LockOptions, 'wait'>): Promise<Lock>;
   /** Takes over a lock by its token, as a session lock of this client. */
   resume(name: string | string[], token: string, options?: ResumeOptions): Promise<Lock>;
   /** A handle for a token from elsewhere; asks nobody, and knows nothing until check() or extend(). */

@@ -88,7 +88,7 @@ class Client {
   }
 
   async lock(name, options) {
-    const wanted = line.options(options, LOCK_OPTIONS);
+    const wanted = line.options({ wait: Infinity, ...options }, LOCK_OPTIONS);
     const { data, hold, mode, slots } = wanted;
     if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
       throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
@@ -98,6 +98,10 @@ class Client {
 
   async resume(name, token, options) {
     return this.#take(line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+  }
+
+  async tryLock(name, options) {
+    return this.lock(name, { ...options, wait: 0 });
   }
 
   async #take(name, { signal, ...options }, token) {

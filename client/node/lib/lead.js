@@ -15,7 +15,7 @@ const usualData = () => `${os.hostname()}/${process.pid}`.replace(/[^!#-~]/g, '?
 async function elected(client, name, options, log) {
   for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.most)) {
     try {
-      return await client.lock(name, { wait: Infinity, ...options });
+      return await client.lock(name, options);
     } catch (error) {
       if (!MAY_HELP.has(error.code) || options.signal?.aborted) throw error;
       log(`${name} is waited for again in about ${pause} ms: ${error.message}`);

@@ -111,7 +111,7 @@ const commands = {
       sayError('client', error);
     }
   },
-  lock: (h, name, options) => take(h, (signal) => client.lock(nameOf(name), { ...options, signal })),
+  lock: (h, name, options) => take(h, (signal) => client.lock(nameOf(name), { wait: 0, ...options, signal })),
   resume: (h, name, { token, ...options }) => take(h, (signal) => client.resume(nameOf(name), token, { ...options, signal })),
   attach(h, name, { token }) {
     try {
