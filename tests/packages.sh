@@ -7,8 +7,10 @@ cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-root=$(mktemp -d) || exit 1
-trap 'rm -rf "$root"' EXIT
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+root=$work/root # of the system that is installed
+mkdir "$root"
 make_flags=("BUILD=$build" "DESTDIR=$root" PREFIX=/usr LIBDIR=/usr/lib/x UNITDIR=/lib/systemd/system)
 cflags=
 case $build in *asan*) make_flags+=(ASAN=1) cflags=-fsanitize=address,undefined ;; esac
@@ -64,24 +66,27 @@ kubectl_reads() { # output
 }
 
 is_as_kubernetes_wants_it() {
-    local output=$root/kubectl.json
+    local output=$work/kubectl.json
     kubectl_reads "$output" || output=
     /usr/bin/python3 tests/kubernetes.py conf/kubernetes.yaml "$daemon" ${output:+"$output"}
 }
 
 # An unpacked archive has no .git.
 deb_source_of_an_archive() {
-    local tree=$root/archive found
+    local tree=$work/archive found
     mkdir "$tree"
     tar -c --exclude=./build --exclude=./.git . | tar -x -C "$tree"
     make --no-print-directory -C "$tree" deb-source >/dev/null || return 1
     found=$(cd "$tree"/build/deb/redlockd-*/ && ls -d Makefile .ci/run debian/rules client/redlock.h)
-    rm -rf "$tree"
     [ "$(wc -l <<<"$found")" -eq 4 ] || { echo "the source package has of four files only: $found"; return 1; }
 }
 
 check 'the version' has_the_version
-check 'make deb from an unpacked archive' deb_source_of_an_archive
+if command -v xz >/dev/null; then
+    check 'make deb from an unpacked archive' deb_source_of_an_archive
+else
+    echo 'left out: make deb from an unpacked archive, since xz-utils is not installed'
+fi
 check 'make install' make --no-print-directory "${make_flags[@]}" install
 check "the packages' own test of a program" own_test
 check 'each installed file is in a package' lists_every_file

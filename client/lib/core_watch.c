@@ -175,11 +175,11 @@ static enum redlock_now_state state_of(struct piece word)
 /* Copies the text, which is "" if it is too long to be one. Returns whether it was another. */
 static bool take_text(char *to, size_t size, struct piece text)
 {
-    size_t len = text.len < size ? text.len : 0;
-    bool differs = strlen(to) != len || memcmp(to, text.text ? text.text : "", len) != 0;
+    const char *from = text.text ? text.text : "";
+    size_t len = text.text && text.len < size ? text.len : 0;
+    bool differs = strlen(to) != len || memcmp(to, from, len) != 0;
 
-    if (len)
-        memcpy(to, text.text, len);
+    memcpy(to, from, len);
     to[len] = '\0';
     return differs;
 }

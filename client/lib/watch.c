@@ -78,9 +78,10 @@ static bool next_is_known(struct redlock *redlock, struct redlock_watch *watch, 
 
 enum redlock_error redlock_watch_next(struct redlock_watch *watch, int64_t wait_ms)
 {
-    struct redlock *redlock = watch ? watch->owner : NULL;
+    if (!watch)
+        return REDLOCK_ARGUMENT;
+    struct redlock *redlock = watch->owner;
     enum redlock_error error = handle_usable(redlock, true);
-
     if (error)
         return error;
     if (wait_ms < REDLOCK_WAIT_LONGEST || wait_ms > DURATION_MAX_MS)

@@ -131,7 +131,7 @@ static void check_sessions(const struct coordinator *c)
     uint32_t used = 0, waits = 0, bound = 0, repeats = 0;
     for (uint32_t slot = 0; slot < c->sessions.fresh; slot++) {
         const struct session *session = pool_at(&c->sessions, slot);
-        uint32_t its_waits = 0, its_locks = 0;
+        uint32_t its_waits = 0, its_locks = 0, its_repeats = 0;
         if (session == NULL)
             continue;
         used++;
@@ -142,9 +142,11 @@ static void check_sessions(const struct coordinator *c)
             assert(hold->session == session);
             bound += hold->kind == HOLD_SESSION;
         }
-        for (const struct repeat *repeat = session->repeats; repeat != NULL; repeat = repeat->next, repeats++)
+        for (const struct repeat *repeat = session->repeats; repeat != NULL;
+             repeat = repeat->next, repeats++, its_repeats++)
             assert(repeat->session == session && !repeat->finishes);
-        assert(session->waits == its_waits && session->locks == its_locks);
+        assert(session->waits == its_waits && session->locks == its_locks &&
+               session->repeating == its_repeats);
         assert(session->state < SESSION_RELEASING || session->item.place != 0);
         waits += its_waits;
     }

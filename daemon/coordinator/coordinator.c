@@ -126,6 +126,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.join_from = JOIN_FROM;
     if (config->max_watches_per_peer == 0)
         c->config.max_watches_per_peer = UINT32_MAX;
+    if (config->max_marks_per_peer == 0)
+        c->config.max_marks_per_peer = UINT32_MAX;
     if (config->max_marks == 0)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)
@@ -401,7 +403,7 @@ static void vote_on_release(struct coordinator *c, const struct coordinator_even
 {
     struct release *release = pool_find(&c->releases, event->ref);
     if (release != NULL)
-        release_vote(c, release, event->master, vote);
+        release_vote(c, release, event->master, vote, command_is_native(event->verb));
     else if (verb == COMMAND_MOVE)
         vote_on_lock(c, event, verb, vote);
 }

@@ -50,11 +50,12 @@ struct coordinator_config {
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
     uint32_t max_renewals; /* renewals under way at once, exceeded only by urgent ones (lease.c); 0: 4,096 */
-    uint32_t max_marks;    /* names that are kept though nobody holds them (kept.h); 0: 10,000 */
-    int64_t max_keep_ms;   /* ... for so long at most; 0: a day */
-    uint32_t join_from;    /* so many readers of a name have keys of their own (join.h); 0: 8 */
-    uint64_t hash_seed;    /* any number that clients cannot guess */
-    struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
+    uint32_t max_marks_per_peer; /* also of a user; 0: as max_marks */
+    uint32_t max_marks;          /* names that are kept though nobody holds them (kept.h); 0: 10,000 */
+    int64_t max_keep_ms;         /* ... for so long at most; 0: a day */
+    uint32_t join_from;          /* so many readers of a name have keys of their own (join.h); 0: 8 */
+    uint64_t hash_seed;          /* any number that clients cannot guess */
+    struct token self;           /* this daemon: random; the first bytes, its id, are not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
     uint32_t max_locks_per_peer;   /* 0: no limit */
@@ -331,6 +332,9 @@ bool coordinator_kept_row(const struct coordinator *c, int64_t now_ms, struct cu
                           struct kept_row *row);
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row);
+/* A request with wait= that is asked again and again (RESUME, or a downgrade). */
+bool coordinator_repeat_row(const struct coordinator *c, struct cursor *cursor, uint64_t *session,
+                            uint64_t *request, struct name *name);
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
                             struct master_row *row);
 /* The same rows in another order, each found in a few steps: the lock that was granted first, the request

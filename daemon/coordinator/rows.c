@@ -9,6 +9,7 @@
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/round/fence.h"
+#include "daemon/coordinator/session/repeat.h"
 #include "proto/slot.h"
 
 static char key_sign(const struct coordinator *c, masters_t granted, masters_t may, unsigned master)
@@ -48,8 +49,9 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
         row->note.len = note->len;
         memcpy(row->note.text, note->text, note->len);
     }
-    if (lease->mode->tells)
-        data_copy(&row->data, &told_of_lease(c, lease)->data);
+    const struct told *told = told_of_lease(c, lease);
+    if (told != NULL)
+        data_copy(&row->data, &told->data);
     const struct lease *common = join_of(c, lease);
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, common != NULL ? common : lease, i);
@@ -165,6 +167,18 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     cursor->id = wait->id;
     waiter_row_of(now_ms + c->behind_ms, wait, row);
     row->position = ++cursor->position;
+    return true;
+}
+
+bool coordinator_repeat_row(const struct coordinator *c, struct cursor *cursor, uint64_t *session,
+                            uint64_t *request, struct name *name)
+{
+    const struct repeat *repeat = repeat_next(c, cursor);
+    if (repeat == NULL)
+        return false;
+    *session = repeat->session->key;
+    *request = repeat->request;
+    name_copy(name, repeat->name);
     return true;
 }
 

@@ -220,6 +220,7 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .max_watches = (uint32_t)conf->max_watches,
         .max_watches_per_peer = (uint32_t)conf_share(0, conf->max_watches),
         .max_marks = (uint32_t)conf->max_marks,
+        .max_marks_per_peer = (uint32_t)conf_share(0, conf->max_marks),
         .max_keep_ms = conf->max_keep_ms,
         .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
         .max_waits_per_client = (uint32_t)conf->max_waits_per_client,

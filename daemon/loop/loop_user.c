@@ -77,7 +77,7 @@ static bool denied_wait(const struct loop_view *view, int64_t now_ms, struct loo
 {
     struct waiter_row wait;
     if (!coordinator_waiter_row(view->coordinator, now_ms, &denied->cursor, &wait)) {
-        denied->stage = DENIED_LOCKS;
+        denied->stage = DENIED_REPEATS;
         denied->cursor = (struct cursor){0};
         return false;
     }
@@ -86,6 +86,21 @@ static bool denied_wait(const struct loop_view *view, int64_t now_ms, struct loo
     denied->session = wait.session;
     denied->request = wait.request;
     denied->name = wait.name;
+    denied->waits++;
+    return true;
+}
+
+/* A RESUME, or a downgrade, that the daemon asks again until its wait= is over. */
+static bool denied_repeat(const struct loop_view *view, struct loop_denied *denied)
+{
+    if (!coordinator_repeat_row(view->coordinator, &denied->cursor, &denied->session, &denied->request,
+                                &denied->name)) {
+        denied->stage = DENIED_LOCKS;
+        denied->cursor = (struct cursor){0};
+        return false;
+    }
+    if (loop_user_may_lock(view, denied->session, &denied->name))
+        return false;
     denied->waits++;
     return true;
 }
@@ -120,6 +135,7 @@ bool loop_user_denied_next(const struct loop_view *view, int64_t now_ms, struct 
         denied->stage = DENIED_NOTHING;
     switch (denied->stage) {
     case DENIED_WAITS: return denied_wait(view, now_ms, denied);
+    case DENIED_REPEATS: return denied_repeat(view, denied);
     case DENIED_LOCKS: return denied_lock(view, now_ms, denied);
     case DENIED_NOTHING: break;
     }

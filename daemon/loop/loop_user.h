@@ -23,6 +23,7 @@ struct loop_denied {
     enum {
         DENIED_NOTHING,
         DENIED_WAITS,
+        DENIED_REPEATS,
         DENIED_LOCKS
     } stage; /* the list that is looked at; DENIED_NOTHING: the search is over */
     struct cursor cursor;

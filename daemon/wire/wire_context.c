@@ -106,8 +106,8 @@ static SSL_CTX *context_make(enum wire_side side, const struct wire_settings *se
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    /* Without this mode, SSL_read() returns when a message of the handshake protocol was all that there was. */
-    SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+    /* SSL_MODE_AUTO_RETRY stays set: without it OpenSSL 3.6 returns from SSL_read() behind each KeyUpdate, and
+     * SSL_has_pending() does not tell of the records that lie behind that one. */
     SSL_CTX_set_read_ahead(ctx, 1); /* one system call brings a record, and mostly all that follow it */
     SSL_CTX_set_default_passwd_cb(ctx, no_password);
     SSL_CTX_set_verify(ctx, verify_mode(side, settings), wire_fault_verify);

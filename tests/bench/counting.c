@@ -76,15 +76,17 @@ void *realloc(void *old, size_t size)
     return __libc_realloc(old, size);
 }
 
-#define COUNT(type, name, parameters, arguments)       \
-    type name parameters                               \
-    {                                                  \
-        static __typeof__(name) *real;                 \
-        if (!real)                                     \
-            *(void **)&real = dlsym(RTLD_NEXT, #name); \
-        counts->syscalls++;                            \
-        return real arguments;                         \
+#define COUNT_AS(also, type, name, parameters, arguments) \
+    type name parameters                                  \
+    {                                                     \
+        static __typeof__(name) *real;                    \
+        if (!real)                                        \
+            *(void **)&real = dlsym(RTLD_NEXT, #name);    \
+        counts->syscalls++;                               \
+        also;                                             \
+        return real arguments;                            \
     }
+#define COUNT(type, name, parameters, arguments) COUNT_AS((void)0, type, name, parameters, arguments)
 
 COUNT(ssize_t, read, (int fd, void *to, size_t len), (fd, to, len))
 COUNT(ssize_t, write, (int fd, const void *from, size_t len), (fd, from, len))
@@ -94,7 +96,8 @@ COUNT(ssize_t, recv, (int fd, void *to, size_t len, int flags), (fd, to, len, fl
 COUNT(ssize_t, send, (int fd, const void *from, size_t len, int flags), (fd, from, len, flags))
 COUNT(ssize_t, recvmsg, (int fd, struct msghdr *to, int flags), (fd, to, flags))
 COUNT(ssize_t, sendmsg, (int fd, const struct msghdr *from, int flags), (fd, from, flags))
-COUNT(int, epoll_wait, (int epoll, struct epoll_event *events, int most, int ms), (epoll, events, most, ms))
+COUNT_AS(counts->waits++, int, epoll_wait, (int epoll, struct epoll_event *events, int most, int ms),
+         (epoll, events, most, ms))
 COUNT(int, epoll_ctl, (int epoll, int what, int fd, struct epoll_event *event), (epoll, what, fd, event))
 COUNT(ssize_t, getrandom, (void *to, size_t len, unsigned flags), (to, len, flags))
 COUNT(int, accept4, (int fd, struct sockaddr *peer, socklen_t *len, int flags), (fd, peer, len, flags))

@@ -38,6 +38,7 @@ struct load_result {
     struct hist lock, unlock;
     int64_t run_ns, server_cpu_ns, masters_cpu_ns, load_cpu_ns; /* the measured time alone */
     struct counts counts;
+    struct masters_counts masters; /* where a server has counting.so */
 };
 
 /* Runs in a process of its own. result is shared memory. */

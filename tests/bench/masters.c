@@ -2,12 +2,13 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/bench/process.h"
 
-enum { START_MS = 10000, POLL_MS = 5 };
+enum { START_MS = 10000, POLL_MS = 5, INFO_BYTES = 64 * 1024 };
 
 static void master_launch(struct masters *masters, unsigned i)
 {
@@ -85,4 +86,28 @@ int64_t masters_cpu_ns(const struct masters *masters)
         if (masters->pid[i])
             sum_ns += process_cpu_ns(masters->pid[i]);
     return sum_ns;
+}
+
+static uint64_t number_behind(const char *text, const char *words)
+{
+    const char *at = strstr(text, words);
+    return at ? strtoull(at + strlen(words), NULL, 10) : 0;
+}
+
+struct masters_counts masters_counted(const struct masters *masters)
+{
+    struct masters_counts sum = {0};
+    char answer[INFO_BYTES];
+    for (unsigned i = 0; i < BENCH_MASTERS; i++) {
+        if (!masters->pid[i])
+            continue;
+        int fd = socket_dial(&masters->address[i], false, SOCKET_NO_SOURCE);
+        socket_ask(fd, "INFO commandstats\r\n", answer, sizeof answer);
+        sum.scripts += number_behind(answer, "cmdstat_evalsha:calls=");
+        socket_ask(fd, "INFO stats\r\n", answer, sizeof answer);
+        sum.commands += number_behind(answer, "total_commands_processed:");
+        sum.reads += number_behind(answer, "total_reads_processed:");
+        close(fd);
+    }
+    return sum;
 }

@@ -74,6 +74,10 @@ static void fill(struct measurement *m, const struct load_plan *plan, const stru
         m->value[SYSCALLS] = (double)r->counts.syscalls / cycles;
         m->value[OUR_MALLOCS] = (double)r->counts.our_mallocs / cycles;
         m->value[LIB_MALLOCS] = (double)r->counts.lib_mallocs / cycles;
+        m->value[WAITS] = (double)r->counts.waits / cycles;
+        m->value[MASTERS_COMMANDS] = (double)r->masters.commands / cycles;
+        m->value[MASTERS_SCRIPTS] = (double)r->masters.scripts / cycles;
+        m->value[MASTERS_READS] = (double)r->masters.reads / cycles;
     }
     if (!plan->servers)
         return;

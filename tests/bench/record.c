@@ -32,8 +32,12 @@ static const char *const metric_names[METRICS] = {
     [SECTION_MAX_US] = "section_max_us",
     [P99_OF_SECTION] = "p99_of_section",
     [SYSCALLS] = "syscalls",
+    [WAITS] = "waits",
     [OUR_MALLOCS] = "our_mallocs",
     [LIB_MALLOCS] = "library_mallocs",
+    [MASTERS_COMMANDS] = "masters_commands",
+    [MASTERS_SCRIPTS] = "masters_scripts",
+    [MASTERS_READS] = "masters_reads",
 };
 
 static struct measurement all[MEASUREMENTS];

@@ -26,11 +26,15 @@ enum metric {
     JAIN,
     REFUSED,
     LOST,
-    SECTION_MAX_US, /* the longest time that a reader held the page */
-    P99_OF_SECTION, /* the writer's p99, divided by it */
-    SYSCALLS,       /* a cycle */
-    OUR_MALLOCS,    /* a cycle, made by the program's own code */
-    LIB_MALLOCS,    /* a cycle, made by libraries */
+    SECTION_MAX_US,   /* the longest time that a reader held the page */
+    P99_OF_SECTION,   /* the writer's p99, divided by it */
+    SYSCALLS,         /* a cycle */
+    WAITS,            /* a cycle: turns of the loop */
+    OUR_MALLOCS,      /* a cycle, made by the program's own code */
+    LIB_MALLOCS,      /* a cycle, made by libraries */
+    MASTERS_COMMANDS, /* a cycle, by all masters; those inside scripts too */
+    MASTERS_SCRIPTS,
+    MASTERS_READS,
     METRICS,
 };
 

@@ -119,6 +119,24 @@ static void uncontended(void)
     shown(record_range(each, LIB_MALLOCS), "W1 64 workers: allocations of its libraries a cycle");
 }
 
+static void counted(void)
+{
+    static const unsigned workers[] = {16, 64};
+    static const char *const kinds[] = {"slots", "names"};
+    for (unsigned i = 0; i < 4; i++) {
+        struct what what = {"counts", "daemon", transports[i % 2], workers[i / 2]};
+        shown(record_range(what, WAITS), "W1 %u workers, %s: turns of the loop a cycle", what.size,
+              what.transport);
+        shown(record_range(what, MASTERS_READS), "... reads of all masters a cycle");
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct what what = {i ? "counts-names" : "counts-slots", "daemon", "unix", 64};
+        shown(record_range(what, MASTERS_COMMANDS), "W3 64 workers on 16 %s: commands of all masters a cycle",
+              kinds[i]);
+        shown(record_range(what, MASTERS_SCRIPTS), "... their scripts a cycle");
+    }
+}
+
 static void fanout(void)
 {
     struct what quorum = {"fanout", "quorum", "unix", 64}, all = {"fanout", "all", "unix", 64};
@@ -237,6 +255,7 @@ void targets_print(const struct scale *scale, FILE *to)
     ratios(scale);
     fputs("\nTargets.\n\n", out);
     uncontended();
+    counted();
     fanout();
     native();
     modes();

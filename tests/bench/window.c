@@ -16,15 +16,20 @@ static void sample_cpu(struct window *window, int64_t sign)
     result->run_ns += sign * now_ns();
 }
 
-/* Counts of another process, which works meanwhile: each number is whole, and off by a request or
- * two. */
+/* Counts of other processes, which work meanwhile: each number is whole, and off by a request or two. The answers of
+ * the masters take a moment, in which this process serves nobody. */
 static void sample_counts(struct window *window, bool end)
 {
     const struct counts *now = window->plan->counts;
     struct counts *sum = &window->result->counts;
     if (!now)
         return;
+    struct masters_counts *masters = &window->result->masters, all = masters_counted(window->plan->masters);
+    masters->commands = all.commands - (end ? masters->commands : 0);
+    masters->scripts = all.scripts - (end ? masters->scripts : 0);
+    masters->reads = all.reads - (end ? masters->reads : 0);
     sum->syscalls = now->syscalls - (end ? sum->syscalls : 0);
+    sum->waits = now->waits - (end ? sum->waits : 0);
     sum->our_mallocs = now->our_mallocs - (end ? sum->our_mallocs : 0);
     sum->lib_mallocs = now->lib_mallocs - (end ? sum->lib_mallocs : 0);
 }

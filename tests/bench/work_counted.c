@@ -1,4 +1,5 @@
-/* System calls and allocations a cycle, of a daemon with counting.so before it: its times are no measure. */
+/* System calls and allocations a cycle, of a daemon with counting.so before it, and what its masters get: its times are
+ * no measure. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/process.h"
 
-enum { WORKERS = 64, TAGGED_CONNECTIONS = 4 };
+enum { WORKERS = 64, SOME_WORKERS = 16, TAGGED_CONNECTIONS = 4, SLOTS = 16 };
 
 static struct counts *counts_map(const char *path)
 {
@@ -23,18 +24,38 @@ static struct counts *counts_map(const char *path)
     return counts;
 }
 
-static void count(struct bench *bench, const struct server *server, const struct counts *counts,
-                  const char *work, unsigned connections)
+static void count(struct bench *bench, struct what what, struct load_plan plan)
 {
-    struct what what = {work, "daemon", "unix", WORKERS};
     struct measurement m = measurement_of(what), counted = measurement_of(what);
-    struct load_plan plan = plan_for(bench, server, true, WORKERS);
-    plan.connections = connections;
-    plan.counts = counts;
+    plan.salt = ++bench->salt;
     measure_into(bench, &m, &plan);
     for (enum metric metric = SYSCALLS; metric < METRICS; metric++)
         counted.value[metric] = m.value[metric];
     record_add(&counted);
+}
+
+static void distinct(struct bench *bench, struct load_plan plan)
+{
+    static const char *const transports[] = {"tcp", "unix"};
+    static const unsigned workers[] = {SOME_WORKERS, WORKERS};
+    for (unsigned i = 0; i < 4; i++) {
+        plan.use_unix = i % 2;
+        plan.workers = plan.connections = workers[i / 2];
+        count(bench, (struct what){"counts", "daemon", transports[i % 2], plan.workers}, plan);
+    }
+    plan.connections = TAGGED_CONNECTIONS;
+    count(bench, (struct what){"counts-tags", "daemon", "unix", WORKERS}, plan);
+}
+
+/* 16 slots of a name, and as many names. */
+static void handed(struct bench *bench, struct load_plan plan)
+{
+    plan.one_name = true;
+    plan.slots = SLOTS;
+    count(bench, (struct what){"counts-slots", "daemon", "unix", WORKERS}, plan);
+    plan.slots = 0;
+    plan.shares = SLOTS;
+    count(bench, (struct what){"counts-names", "daemon", "unix", WORKERS}, plan);
 }
 
 void work_counted(struct bench *bench)
@@ -47,8 +68,10 @@ void work_counted(struct bench *bench)
     struct counts *counts = counts_map(path);
     daemon_start(&server, &bench->places, &bench->masters, path, "");
     for (unsigned rep = 0; rep < bench->scale.reps; rep++) {
-        count(bench, &server, counts, "counts", WORKERS);
-        count(bench, &server, counts, "counts-tags", TAGGED_CONNECTIONS);
+        struct load_plan plan = plan_for(bench, &server, true, WORKERS);
+        plan.counts = counts;
+        distinct(bench, plan);
+        handed(bench, plan);
     }
     server_stop(&server);
     munmap(counts, sizeof *counts);

@@ -50,7 +50,6 @@ int64_t figure(const struct host *host, const char *key)
 
 /* ---- a host stands still ---- */
 
-/* Slow answers leave it open how far a clock is off. */
 static bool is_quick(const struct host *host)
 {
     struct client *client = viewer(host);
@@ -60,12 +59,22 @@ static bool is_quick(const struct host *host)
     return true;
 }
 
-void still_begin(struct host *host)
+void answers_are_quick(const struct host *host)
 {
     for (int64_t end_ms = now_ms() + WAIT_MS / 3; !is_quick(host) && now_ms() < end_ms;)
         nap();
+}
+
+void still_at_once(struct host *host)
+{
     daemon_signal(&host->daemon, SIGSTOP);
     host->stopped_ms = now_ms();
+}
+
+void still_begin(struct host *host)
+{
+    answers_are_quick(host);
+    still_at_once(host);
 }
 
 void still_end(struct host *host, int64_t ms)

@@ -34,6 +34,10 @@ int64_t figure(const struct host *host, const char *key);
 
 /* ---- a host stands still ---- */
 
+/* Waits, for some seconds at most, until all masters answer quickly: slow answers leave open how far a clock is off. */
+void answers_are_quick(const struct host *host);
+void still_at_once(struct host *host);
+/* Both. */
 void still_begin(struct host *host);
 /* Ends a stop that lasts at least ms, of which the host's clock missed exactly ms. */
 void still_end(struct host *host, int64_t ms);

@@ -242,6 +242,27 @@ T(while_a_lock_is_held)
     lock(&b, "web/2");
 }
 
+/* Its user is not served the lock when the masters come back. */
+T(while_a_resume_is_repeated)
+{
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
+    client_open(&b, &redlockd);
+    struct grant job = lock(&b, "job ttl=60s hold=lease");
+    lock(&b, "web/1 ttl=60s");
+    eventually(cluster_holds(&masters, "job", job.token) == 3);
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    client_send(&b, "#1 RESUME job token=%s wait=10m", job.token);
+    client_send(&b, "#2 RESUME web/1 token=%040d wait=10m", 7);
+    users_reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    expect(&b, "#1 -DENIED job *");
+    ck_assert(daemon_logged(&redlockd, "event=denied locks=0 waits=1"));
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+    expect(&b, "#2 -NOTHELD web/1*");
+    eventually(cluster_holds(&masters, "job", job.token) == 3);
+}
+
 /* A file that has lost its users opens nothing; users: off does. */
 T(a_file_without_its_users)
 {

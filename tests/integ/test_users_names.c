@@ -93,3 +93,22 @@ T(a_list_is_lost_with_the_right_to_one_name)
     ask(&a, "-BUSY a1*", "LOCK a1"); /* its holder may not have read that yet */
     ask(&b, "+HELD a2,a3,a4 *", "CHECK a2,a3,a4 token=%s", kept.token);
 }
+
+/* Who has a name is told to who may show it, and for as long: also what changes after the right is gone. */
+T(watching_takes_the_right_to_show)
+{
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['a*'], show: ['a*']}\n");
+    client_open(&b, &redlockd);
+    ask(&b, "-DENIED b1 : user web may not see it*", "WATCH b1");
+    ask(&b, "-DENIED b1 : user web may not see it*", "UNWATCH b1");
+    ask(&b, "+WATCHING a1 state=free", "WATCH a1");
+    ask(&b, "+WATCHING a2 state=free", "WATCH a2");
+    lock(&a, "a1 data=x");
+    await(&b, "!NOW a1 state=held *data=x");
+    users_reload(OPS "  - {name: web, uid: ME, lock: ['a*'], show: ['a2']}\n");
+    ask(&a, "+DATA a1 *", "DATA a1 data=secret");
+    ask(&a, "+UNLOCKED a1 *", "UNLOCK a1");
+    lock(&a, "a2");
+    ck_assert_ptr_null(strstr(await(&b, "!NOW *"), "a1")); /* its look came after that of a1 */
+    ask(&b, "-DENIED a1 : user web may not see it*", "WATCH a1");
+}

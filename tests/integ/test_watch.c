@@ -94,6 +94,19 @@ T(other_kinds_of_locks)
     await(&b, "!NOW page state=*");
 }
 
+T(a_name_that_is_kept)
+{
+    begin(3, PATIENT);
+    ask(&b, "+WATCHING report state=free", "WATCH report");
+    lock(&a, "report data=host-1");
+    await(&b, "!NOW report state=held *data=host-1");
+    ask(&a, "+KEPT report *", "UNLOCK report keep=1h");
+    await(&b, "!NOW report state=kept");
+    ask(&a, "+WATCHING report state=kept", "WATCH report");
+    ask(&a, "+UNLOCKED report *", "UNLOCK report kept");
+    await(&b, "!NOW report state=free");
+}
+
 T(too_few_masters_are_unknown)
 {
     begin(3, "node_timeout: 250ms\n");

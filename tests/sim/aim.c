@@ -722,6 +722,8 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_JOIN_FOR_EVER: aim_joins(plan, swarm, mutant); return;
     case MUTANT_WATCH_BACKWARDS:
     case MUTANT_WATCH_FREE:
+    case MUTANT_WATCH_MOVED:
+    case MUTANT_WATCH_ONE_WORD:
     case MUTANT_WATCH_RESTS: aim_watch(plan, swarm, mutant); return;
     case MUTANT_DATA_EARLY:
     case MUTANT_DATA_STALE:

@@ -156,6 +156,8 @@
     X(ADOPT_BLIND, "adopt_blind", "* RESUME makes its own what another token told")                         \
     X(WATCH_BACKWARDS, "watch_backwards", "watchers are told what one master says, whatever the fence")     \
     X(WATCH_FREE, "watch_free", "a name is free for watchers though too few masters said so")               \
+    X(WATCH_MOVED, "watch_moved", "a name is free for watchers while its token is being moved")             \
+    X(WATCH_ONE_WORD, "watch_one_word", "watchers are told what one master tells of its holder")            \
     X(WATCH_RESTS, "watch_rests", "a watched name is looked at only after news")
 
 enum mutant {

@@ -47,8 +47,10 @@ void oracle_begin(struct sim_world *w)
     memset(o->freed_us, 0, sizeof(o->freed_us));
     memset(o->writer_us, 0, sizeof(o->writer_us)); /* else the world before would excuse this one */
     memset(o->broke, 0, sizeof(o->broke));
+    memset(o->letter_us, 0, sizeof(o->letter_us));
     memset(o->kept, 0, sizeof(o->kept));
     memset(o->unreleased_us, 0, sizeof(o->unreleased_us));
+    memset(o->given_back_us, 0, sizeof(o->given_back_us));
     memset(o->still, 0, sizeof(o->still));
     memset(o->ends_us, 0, sizeof(o->ends_us));
     o->crashed_us = 0;

@@ -218,6 +218,7 @@ struct sim_oracle {
     int64_t refused_us[SIM_DAEMONS][SIM_KEYS]; /* a daemon heard that a master refused the name */
     int64_t given_us[SIM_DAEMONS][SIM_KEYS];   /* a daemon gave the name's lock back, or was asked to */
     uint32_t broke[SIM_DAEMONS][SIM_KEYS];     /* the last key of a daemon's that BREAK deleted */
+    int64_t letter_us[SIM_DAEMONS][SIM_KEYS];  /* a letter about the name came, last */
     uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
@@ -230,7 +231,8 @@ struct sim_oracle {
     int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
     int64_t ends_us[SIM_KEYS][SIM_MASTERS]; /* when a key of the name ends */
     int64_t freed_us[SIM_NAMES];            /* a key of the name ended, last */
-    int64_t writer_us[SIM_NAMES]; /* a writer that asked for the name was answered, or gave up, last */
+    int64_t given_back_us[SIM_KEYS]; /* the last key of a slot was released; 0: it has one, or never had */
+    int64_t writer_us[SIM_NAMES];    /* a writer that asked for the name was answered, or gave up, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     int64_t unreleased_us[SIM_NAMES];        /* a key of the name ended by itself, last */
     struct {                                 /* since a key of the name was set or released */

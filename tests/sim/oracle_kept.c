@@ -134,11 +134,14 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
     o->kept[name] = tok;
 }
 
-/* Where masters are only restarted one by one, a daemon that runs sets its marks again. */
+/* Where masters are only restarted one by one, a daemon that runs sets its marks again, if each restart leaves a quorum
+ * that has them. */
 static bool is_looked_after(const struct sim_world *w, const struct sim_tok *mark)
 {
     const struct sim_daemon *d = &w->daemon[mark->daemon];
-    return w->plan->param[P_CLASS] == CLASS_ROLLING && d->running && mark->incarnation == d->incarnation;
+    bool spare = (unsigned)__builtin_popcount(mark->kept_had) > d->quorum;
+    return w->plan->param[P_CLASS] == CLASS_ROLLING && spare && d->running &&
+           mark->incarnation == d->incarnation;
 }
 
 /* A lock of the name was granted, so the mark is over. */
@@ -147,6 +150,8 @@ void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsign
     uint32_t kept = w->oracle.kept[name];
     const struct sim_tok *mark = &w->oracle.tok[kept];
     unsigned left = 0, blocking = quorum_blocking(d->masters - d->first);
+    if (w->oracle.tok[tok].broken) /* before its daemon heard that it has it */
+        return;
     w->oracle.kept[name] = 0;
     if (kept == 0 || mark->broken || w->now_us >= mark->kept_until_us)
         return;

@@ -14,6 +14,19 @@ static int64_t turn_bound_us(const struct sim_world *w)
     return ROUNDS * (int64_t)w->daemons * (TURN_MS + SECTION_MS + yield_ms) * 1000;
 }
 
+static int64_t later_us(int64_t a_us, int64_t b_us)
+{
+    return a_us > b_us ? a_us : b_us;
+}
+
+static bool has_key(const struct sim_world *w, unsigned name)
+{
+    bool keys = false;
+    for (unsigned i = 0; i < w->masters; i++)
+        keys |= store_there(master_key(&w->master[i], name), clock_ms(&w->master[i].clock, w->now_us));
+    return keys;
+}
+
 /* The first request that waits for the name in a daemon; 0: none. */
 static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigned name)
 {
@@ -76,6 +89,37 @@ static void freed(struct sim_world *w, unsigned base, int64_t at_us, bool releas
         o->unreleased_us[base] = at_us;
 }
 
+/* The longest that somebody has waited for the name, here or there. */
+static int64_t waited_since_us(const struct sim_world *w, unsigned name)
+{
+    int64_t since_us = INT64_MAX;
+    for (unsigned d = 0; d < w->daemons; d++) {
+        uint32_t request = first_waiter(w, d, name);
+        if (request != 0 && w->oracle.asked[request].at_us < since_us)
+            since_us = w->oracle.asked[request].at_us;
+    }
+    return since_us;
+}
+
+/* A slot was given back on all masters, and now the first of them has a key of it again. Whoever waits would have been
+ * woken. */
+static void slot_was_free(struct sim_world *w, unsigned name)
+{
+    enum {
+        STARTED_US = 3000000,
+        SLOT_MS = 350 /* several may be given back, and taken, meanwhile; a sleep is 500 at least */
+    };
+    struct sim_oracle *o = &w->oracle;
+    int64_t since_us = o->given_back_us[name];
+    o->given_back_us[name] = 0;
+    if (since_us < STARTED_US || !turns_count(w) || w->plan->param[P_DEAF] != DEAF_NONE)
+        return;
+    since_us = later_us(since_us, waited_since_us(w, key_base(name)));
+    if (w->now_us - since_us > (SLOT_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000)
+        violation(w, 5, "slot %u of n%u was free for %.3f s while somebody waited for it", key_slot(name),
+                  key_base(name), (double)(w->now_us - since_us) / 1e6);
+}
+
 /* The end of a key is seen when it is released, or when the next command comes to that master. */
 static void key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote, unsigned name)
@@ -86,6 +130,10 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
                     vote->kind != VOTE_NOT_RUN;
     bool set = (msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE) && vote->kind == VOTE_YES;
     unsigned base = key_base(name);
+    if (set && o->given_back_us[name] != 0)
+        slot_was_free(w, name);
+    if (released && name_slots(w, base) != 0 && !has_key(w, name))
+        o->given_back_us[name] = w->now_us;
     freed(w, base, *ends_us, false);
     if (set || (released && next_us == 0)) {
         memset(&o->still[base], 0, sizeof(o->still[base]));
@@ -141,11 +189,6 @@ static int64_t writer_waited_us(const struct sim_world *w, unsigned name)
     return o->writer_us[name];
 }
 
-static int64_t later_us(int64_t a_us, int64_t b_us)
-{
-    return a_us > b_us ? a_us : b_us;
-}
-
 /* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
  * split the votes several times, so the bound is far above what a wake needs, and below a sleep. A key that ends by
  * itself wakes nobody: a daemon that sleeps since before it was set does not know when it ends. */
@@ -168,10 +211,7 @@ void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool 
 
 static bool is_free(struct sim_world *w, unsigned name)
 {
-    bool keys = false;
-    for (unsigned i = 0; i < w->masters; i++)
-        keys |= store_there(master_key(&w->master[i], name), clock_ms(&w->master[i].clock, w->now_us));
-    return !keys && !oracle_held(w, name);
+    return !has_key(w, name) && !oracle_held(w, name);
 }
 
 /* The last time at which a master had a key of the name, as far as it is over. */

@@ -91,11 +91,26 @@ void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name)
         o->broke[k->daemon][name] = key;
 }
 
+/* A daemon asks about a name once in a second of letters: of a lock that is broken in a second that had letters before it
+ * hears when that is over. */
+static bool hears_later(const struct sim_world *w, unsigned name)
+{
+    enum { SECOND_US = 1000000 };
+    const struct sim_oracle *o = &w->oracle;
+    bool later = false;
+    for (unsigned d = 0; d < w->daemons; d++)
+        later |= o->tok[o->broke[d][name]].deleted_us == w->now_us && o->letter_us[d][name] != 0 &&
+                 w->now_us - o->letter_us[d][name] < SECOND_US;
+    return later;
+}
+
 /* It was deleted wherever it was. */
 void oracle_broke(struct sim_world *w, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
     o->freed_us[key_base(name)] = w->now_us;
+    if (hears_later(w, name))
+        o->unreleased_us[key_base(name)] = w->now_us;
     for (unsigned i = 0; i < w->masters; i++)
         if (o->ends_us[name][i] > w->now_us)
             o->ends_us[name][i] = w->now_us;
@@ -105,6 +120,7 @@ void oracle_broke(struct sim_world *w, unsigned name)
 void oracle_hears_letter(struct sim_world *w, const struct sim_daemon *d, unsigned master, unsigned name)
 {
     struct sim_tok *t = &w->oracle.tok[w->oracle.broke[d->index][name]];
+    w->oracle.letter_us[d->index][name] = w->now_us;
     bool told = t->told != 0 || t->granted || t->common; /* of attempts nothing is known yet */
     if (t != &w->oracle.tok[0] && oracle_is_ours(t, d) && told)
         t->lettered |= oracle_bit(master);

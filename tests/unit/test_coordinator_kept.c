@@ -430,6 +430,35 @@ T(a_master_that_was_away_gets_the_mark)
     vote("2", "HEAL YES");
 }
 
+/* The mark was told by a quorum just so, and an attempt's key was in its way on another master: no master needs to come
+ * back before that one is asked again. */
+T(a_heal_that_was_refused_is_tried_again)
+{
+    start(3);
+    ask(1, "LOCK job");
+    vote("0-1", "SET YES, ZADD YES");
+    vote("2", "SET NO, ZADD YES");
+    at(1100);
+    forget();
+    ask(1, "UNLOCK job keep=1h");
+    vote("0-1", "MOVE YES");
+    vote("2", "MOVE NO, EXTEND NO");
+    vote("0-1", "EXTEND " HOUR);
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 " HOUR " *", "s1 #2 +KEPT job * confirmed=2/3",
+           "m2 HEAL job T2 *");
+    vote("2", "HEAL NO");
+    at(2090);
+    EXPECT_NOTHING();
+    at(2100);
+    EXPECT("m0-2 EXTEND job T2 1 most=0");
+    vote("0-1", "EXTEND 3600000");
+    vote("2", "EXTEND NO");
+    EXPECT("m2 HEAL job T2 *");
+    vote("2", "HEAL YES");
+    at(30000);
+    EXPECT_NOTHING();
+}
+
 /* The session need not show the token of its own lock, also where that may live on only by an EXTEND elsewhere. */
 T(a_lock_that_is_over_here_is_kept_by_its_token)
 {
@@ -558,4 +587,24 @@ T(of_many_marks_64_are_asked_about_at_a_time)
     }
     ck_assert_uint_eq(begun, 70);
     forget();
+}
+
+/* Marks outlive their sessions: one client alone does not fill the table for all others. */
+T(no_more_than_its_share_for_a_peer)
+{
+    config.max_marks = 4;
+    config.max_marks_per_peer = 1;
+    held(3);
+    ask(1, "UNLOCK job keep=1h");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND " HOUR);
+    grant(1, "LOCK other");
+    forget();
+    ask(1, "UNLOCK other keep=1h");
+    EXPECT("s1 #4 -LIMIT other limit=max_marks");
+    trace_peer.number = 1;
+    grant(2, "LOCK mine");
+    forget();
+    ask(2, "UNLOCK mine keep=1h");
+    EXPECT("m0-2 MOVE mine T4 T5");
 }

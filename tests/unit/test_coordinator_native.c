@@ -292,3 +292,32 @@ T(by_script)
     vote("0-4", "RELEASE YES");
     forget();
 }
+
+/* The master refuses the native command from now on, and has forgotten its scripts. */
+T(a_script_that_is_not_loaded_follows_a_native_refusal)
+{
+    trace_natives[0] = trace_natives[1] = trace_natives[2] = 1;
+    start(3);
+    grant(1, "LOCK job");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE_DELEX job T1");
+    vote("0-2", "RELEASE_DELEX NOPERM");
+    EXPECT("m0 RELEASE job T1", "m1 RELEASE job T1", "m2 RELEASE job T1");
+    vote("0-2", "RELEASE NOT_RUN");
+    EXPECT("m0 RELEASE job T1", "m1 RELEASE job T1", "m2 RELEASE job T1");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED *");
+}
+
+T(a_move_that_is_not_loaded_follows_a_native_refusal)
+{
+    trace_natives[0] = trace_natives[1] = trace_natives[2] = 4;
+    start(3);
+    ask(1, "RESUME job token=X");
+    EXPECT("m0-2 MOVE_IFEQ job X T1");
+    vote("0-2", "MOVE_IFEQ NOPERM");
+    EXPECT("m0 MOVE job X T1", "m1 MOVE job X T1", "m2 MOVE job X T1");
+    vote("0-2", "MOVE NOT_RUN");
+    EXPECT("m0 MOVE job X T1", "m1 MOVE job X T1", "m2 MOVE job X T1");
+    forget();
+}

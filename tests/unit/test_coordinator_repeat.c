@@ -298,3 +298,73 @@ T(a_downgrade_whose_session_broke)
     at(1100);
     EXPECT_NOTHING();
 }
+
+/* ---- rights and limits ---- */
+
+/* After a reload its user may not lock the name any more: it does not take the lock from its holder. */
+T(a_right_that_was_taken_away_ends_a_pausing_request)
+{
+    start(3);
+    ask(1, "RESUME job token=X wait=1m");
+    vote("0-2", "MOVE OOM");
+    vote("0-2", "MOVE OOM");
+    forget();
+    deny_wait(1, 1);
+    EXPECT("s1 #1 -DENIED job*");
+    at(now + 300);
+    EXPECT_NOTHING();
+}
+
+T(and_a_request_that_asks_the_masters)
+{
+    start(3);
+    ask(1, "RESUME job token=X wait=1m");
+    vote("0", "MOVE YES");
+    forget();
+    deny_wait(1, 1);
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -DENIED job*");
+    at(now + 300);
+    EXPECT_NOTHING();
+}
+
+T(and_a_downgrade_whose_lock_is_taken_away_by_itself)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(1, "LOCK job mode=shared token=T1 wait=5s");
+    vote("0-2", "DOWN OOM");
+    forget();
+    deny_wait(1, 2);
+    EXPECT("s1 #2 -DENIED job*");
+}
+
+/* They pause for as long as masters are away, and so one client could fill the table. */
+T(they_are_limited_as_waits_are)
+{
+    config.max_waits_per_client = 2;
+    config.max_waits_per_peer = 3;
+    start(3);
+    for (unsigned i = 1; i <= 2; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "RESUME job%u token=X wait=1h", i);
+        ask(1, line);
+        vote("0-2", "MOVE OOM");
+        vote("0-2", "MOVE OOM");
+    }
+    forget();
+    ask(1, "RESUME job3 token=X wait=1h");
+    EXPECT("s1 #3 -LIMIT job3 limit=max_waits_per_client");
+    ask(2, "RESUME job3 token=X wait=1h");
+    forget();
+    ask(3, "RESUME job4 token=X wait=1h");
+    EXPECT("s3 #5 -LIMIT job4 limit=max_waits_per_peer");
+    trace_peer.number = 1;
+    ask(4, "RESUME job4 token=X wait=1h");
+    EXPECT("m0-2 MOVE job4 X *");
+    drop(1);
+    work();
+    forget();
+    trace_peer.number = 0;
+    ask(3, "RESUME job5 token=X wait=1h");
+    EXPECT("m0-2 MOVE job5 X *");
+}

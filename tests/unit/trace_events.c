@@ -1,4 +1,5 @@
 /* Gives the coordinator the events that a test writes as words. */
+#include "daemon/coordinator/base/token.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/trace_steps.h"
 
@@ -79,16 +80,32 @@ static struct vote data_vote(const char *text)
     return vote;
 }
 
-/* "nobody", "readers", or a token. */
+/* A token that says that its holder tells something. */
+static struct token leader_of(const char *letter)
+{
+    uint8_t random[TOKEN_RANDOM_BYTES];
+    struct token token, self = {{0}};
+    memset(random, *letter, sizeof random);
+    token_make(&token, &self, TOKEN_EXCLUSIVE, TOKEN_TELLS, random);
+    return token;
+}
+
+/* "nobody", "readers", or a token: T1, X, Y, or of a leader L, M. L+17+text: it tells that, with fence 17. */
 static struct vote seen_vote(const char *word)
 {
+    const char *fence = strchr(word, '+'), *text = fence != NULL ? strchr(fence + 1, '+') : NULL;
     struct vote vote = {.kind = VOTE_SEEN, .who.kind = SEEN_TOKEN, .who.ttl_ms = 5000};
     if (strcmp(word, "nobody") == 0)
         vote.who.kind = SEEN_NOBODY;
     else if (strcmp(word, "readers") == 0)
         vote.who.kind = SEEN_READERS;
     else
-        vote.who.token = *token_of(word);
+        vote.who.token = strchr("LM", *word) != NULL ? leader_of(word) : *token_of(word);
+    if (text != NULL) {
+        vote.who.fence = strtoull(fence + 1, NULL, 10);
+        vote.who.data.len = (uint16_t)strlen(text + 1);
+        memcpy(vote.who.data.text, text + 1, vote.who.data.len);
+    }
     return vote;
 }
 
@@ -101,7 +118,7 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return (struct vote){.kind = VOTE_NUMBER, .number = command->bucket};
     if (command->verb == COMMAND_LOOK && (word[0] == '0' || word[0] == '1'))
         return look_vote(word, command);
-    if (command->verb == COMMAND_SEE && (strchr("nrTX", word[0]) != NULL))
+    if (command->verb == COMMAND_SEE && strchr("nrTXYLM", word[0]) != NULL)
         return seen_vote(word);
     if (strncmp(word, "told:", 5) == 0)
         return data_vote(word + 5);

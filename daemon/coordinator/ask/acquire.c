@@ -97,9 +97,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         acquire_fail(c, round, REPLY_NOQUORUM);
     } else if (wait_is_over(c, resource->queue->head)) {
         resource_head_leaves(c, resource);
-    } else if (round->mode->tells && round->phase != ROUND_TELLING) {
-        data_begins(c, round);
-    } else {
+    } else if (!data_begins(c, round)) {
         acquire_detach(c, round);
         round->mode->granted(c, round, resource);
         struct lease *lease = round->mode->grant(c, resource, round, round->proposal, until_ms);

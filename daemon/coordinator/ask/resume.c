@@ -239,8 +239,7 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
     action_locked(c, reply, lease);
     letter_send(c, round->name, &round->resume->old);
-    if (lease->mode->tells)
-        data_adopt(c, lease, &round->resume->old);
+    data_adopt(c, lease, &round->resume->old);
     round->lease = lease->id;
     c->stats.resumed++;
     struct resource *resource = resume_detach(c, round);

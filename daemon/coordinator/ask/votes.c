@@ -95,10 +95,10 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
         return;
-    if (yes && round->purpose == ROUND_ACQUIRE)
+    if (yes && round->purpose == ROUND_ACQUIRE) {
         secret_granted(lease, masters_without(bit, round->voided));
-    if (yes && round->purpose == ROUND_ACQUIRE && lease->mode->tells)
         data_again(c, lease, bit);
+    }
     lease->copies.granted = yes ? lease->copies.granted | bit : masters_without(lease->copies.granted, bit);
     if (yes)
         lease->copies.may |= bit;

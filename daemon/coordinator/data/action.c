@@ -64,12 +64,17 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
     action->session = session;
     action->request = request;
     struct reply *reply = &action->u.reply;
+    action_refusal(reply, code);
+    reply->slot = action_name(&reply->name, name);
+    return reply;
+}
+
+void action_refusal(struct reply *reply, enum reply_code code)
+{
     reply->code = code;
     memset((char *)reply + offsetof(struct reply, token), 0,
            offsetof(struct reply, now) - offsetof(struct reply, token));
-    reply->slot = action_name(&reply->name, name);
     reply->retry_ms = -1;
-    return reply;
 }
 
 struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const struct lease *lease)
@@ -164,7 +169,7 @@ void random_token(struct coordinator *c, const struct resource *resource, struct
     int slot = slot_of_name(resource->name, &len);
     assert(!c->token_drawn && (mode->token == TOKEN_SLOT) == (slot >= 0));
     c->token_drawn = true;
-    unsigned number = slot >= 0 ? (unsigned)slot : mode->tells ? TOKEN_TELLS : 0;
+    unsigned number = slot >= 0 ? (unsigned)slot : mode->number;
     token_make(token, &c->config.self, mode->token, number, c->event->random);
     c->actions->random_used = true;
 }

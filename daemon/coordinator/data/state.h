@@ -335,6 +335,7 @@ struct kept {
     uint64_t id;
     struct heap_item item; /* its end, or a look because of letters; not in the heap before it is told */
     uint32_t hash;         /* of the name */
+    uint16_t peer;         /* who asked for it */
     bool told;             /* its client was told, and the mark is in the table */
     bool asking;           /* a round asks the masters about it */
     bool doubted;          /* letters came since it was last asked about */
@@ -500,23 +501,24 @@ struct release {
     bool answered;  /* the client has its reply, or wanted none */
     bool bound; /* UNLOCK of a lock bound to a session here: masters without the key count for +UNLOCKED */
     bool known; /* the lock was granted here */
-    bool sets_back;            /* a RESUME failed: token is replaced by to, instead of deleted */
-    bool hands_over;           /* the next head's SETs follow at once, before the replies */
-    bool one_of_many;          /* others may hold the lock as well, at any daemon */
-    bool wakes;                /* the release looks into the queue on the masters */
-    bool stays;                /* if it wakes: this daemon goes to the end of that queue */
-    bool wanted;               /* another daemon waits for the name */
-    bool woke;                 /* that daemon was woken */
-    int64_t waited_ms;         /* for so long it had waited */
-    int64_t ttl_ms;            /* longest that a key with this token can live */
-    int64_t until_ms;          /* when the key is gone from all masters that have caught up */
-    masters_t asked;           /* masters that were sent the release */
-    masters_t unanswered;      /* masters whose reply is still to come, on their present connection */
-    masters_t owed;            /* masters that owe the release */
-    masters_t caught_up;       /* masters that have caught up */
-    masters_t deleted;         /* masters that deleted the key (or set it back) */
-    masters_t missing;         /* masters that did not have it */
-    masters_t repeated;        /* masters that were sent it twice on this connection, after NOSCRIPT */
+    bool sets_back;       /* a RESUME failed: token is replaced by to, instead of deleted */
+    bool hands_over;      /* the next head's SETs follow at once, before the replies */
+    bool one_of_many;     /* others may hold the lock as well, at any daemon */
+    bool wakes;           /* the release looks into the queue on the masters */
+    bool stays;           /* if it wakes: this daemon goes to the end of that queue */
+    bool wanted;          /* another daemon waits for the name */
+    bool woke;            /* that daemon was woken */
+    int64_t waited_ms;    /* for so long it had waited */
+    int64_t ttl_ms;       /* longest that a key with this token can live */
+    int64_t until_ms;     /* when the key is gone from all masters that have caught up */
+    masters_t asked;      /* masters that were sent the release */
+    masters_t unanswered; /* masters whose reply is still to come, on their present connection */
+    masters_t owed;       /* masters that owe the release */
+    masters_t caught_up;  /* masters that have caught up */
+    masters_t deleted;    /* masters that deleted the key (or set it back) */
+    masters_t missing;    /* masters that did not have it */
+    masters_t repeated;   /* masters that were sent it twice on this connection, since they did not run it */
+    masters_t scripted;   /* ... after NOSCRIPT */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK's */
     uint16_t peer;             /* UNLOCK's, until it is answered (admission.h) */
@@ -551,7 +553,8 @@ struct repeat {
     const struct word *note; /* interned; NULL: none */
     uint32_t pauses;         /* how many there were so far */
     bool resumes;            /* RESUME; else LOCK mode=shared */
-    bool finishes;           /* it was cancelled: the next answer is the last one */
+    bool finishes;           /* it was cancelled: the next answer is the last one ... */
+    bool denied;             /* ... since its user may not lock the name any more */
 };
 
 struct session {
@@ -561,8 +564,9 @@ struct session {
     uint32_t hash;         /* of key */
     enum session_state state;
     uint16_t peer;
-    uint32_t locks, waits, resumes; /* numbers of its holds, waits, and RESUMEs under way */
-    struct hold *holds;             /* the holds bound to it */
+    uint32_t locks, waits, resumes,
+        repeating;      /* numbers of its holds, waits, RESUMEs under way, and repeats */
+    struct hold *holds; /* the holds bound to it */
     struct wait *waiting;
     struct watcher *watching;
     struct repeat *repeats;
@@ -570,14 +574,23 @@ struct session {
 
 /* ---- who has a name, for those who watch it (watch.h) ---- */
 
-/* What the masters have told a look so far. */
+/* What these masters tell of the token's holder. Q masters tell the same only if at most N - Q tell something else. */
+enum { TELLINGS = MASTERS / 2 + 1 };
+
+struct telling {
+    masters_t masters;
+    struct token token;
+    uint64_t fence;
+    struct data data;
+};
+
+/* What the masters have told a look so far (sight.h). */
 struct sight {
     masters_t keys, readers, slots; /* masters with a key of that kind */
     uint64_t ttl_ms;                /* of the key that ends first; 0: not known */
-    uint64_t fence;                 /* the highest that a holder tells, with ... */
-    struct token told_of;           /* ... its token ... */
-    struct data data;               /* ... and what it tells; len 0: nothing */
     struct token token[MASTERS];    /* of keys */
+    unsigned tellings;
+    struct telling telling[TELLINGS];
 };
 
 struct watched {
@@ -591,12 +604,13 @@ struct watched {
     bool again;                   /* something has changed since it began */
     bool asked;                   /* a watcher has come since the last look */
     bool known;                   /* a state was found */
-    uint8_t patience;             /* looks in a row that found a key whose holder's data was not there yet */
+    uint8_t patience;             /* looks in a row that were unsure */
     int32_t pause_ms;             /* before the next look while the next holder is looked for ... */
     int64_t hurry_until_ms;       /* ... until then */
     int64_t look_ms;
-    uint64_t fence; /* the highest that was told */
-    struct now now; /* the state that is told */
+    uint64_t fence;      /* the highest that was told */
+    struct now now;      /* the state that is told ... */
+    struct token holder; /* ... and whose that is, if one key says so */
     struct sight seen;
 };
 
@@ -646,7 +660,7 @@ struct coordinator {
         kepts, repeats;
     struct pool watched, watchers, witnesses;
     struct table watched_names, witness_names;
-    uint32_t peer_watches[PEERS];
+    uint32_t peer_watches[PEERS], peer_marks[PEERS], peer_repeats[PEERS];
     struct shared *sharing; /* for each slot of the leases: of readers */
     struct told *telling;   /* for each slot of the waits: of leaders */
     struct told *told;      /* for each slot of the leases: of leaders */
@@ -748,9 +762,10 @@ static inline struct told *told_of_wait(const struct coordinator *c, const struc
     return &c->telling[pool_slot(&c->waits, wait)];
 }
 
+/* NULL: its holder tells nothing. */
 static inline struct told *told_of_lease(const struct coordinator *c, const struct lease *lease)
 {
-    return &c->told[pool_slot(&c->leases, lease)];
+    return lease->mode->tells ? &c->told[pool_slot(&c->leases, lease)] : NULL;
 }
 
 static inline void told_to(struct command *command, const struct told *told)
@@ -799,6 +814,7 @@ struct command *action_command(struct coordinator *c, masters_t masters, enum co
 /* The same for a command that is complete; does nothing for an empty set. */
 void action_send(struct coordinator *c, masters_t masters, const struct command *command);
 /* Appends a reply without optional fields, which the caller may fill in before the step ends. */
+void action_refusal(struct reply *reply, enum reply_code code); /* in place of what it said; the name stays */
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
                            const struct name *name);
 /* Fills in what +LOCKED tells of the lease. */

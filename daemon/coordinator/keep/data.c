@@ -7,27 +7,37 @@
 
 /* ---- what is told ---- */
 
-void data_asked(const struct coordinator *c, const struct wait *wait, const struct data *data)
+void data_asked(const struct coordinator *c, struct wait *wait, const struct data *data)
 {
+    if (data->len == 0)
+        return;
+    wait->mode = c->modes[MODE_LEADER];
     data_copy(&told_of_wait(c, wait)->data, data);
 }
 
-void data_begins(struct coordinator *c, struct round *round)
+bool data_begins(struct coordinator *c, struct round *round)
 {
     int64_t wall_ms = c->event->wall_us / 1000;
+    if (!round->mode->tells || round->phase == ROUND_TELLING)
+        return false;
     told_of_wait(c, round->resource->queue->head)->since_ms = wall_ms > 0 ? (uint64_t)wall_ms : 0;
     fence_tell(c, round);
+    return true;
 }
 
 void data_none(const struct coordinator *c, const struct lease *lease)
 {
-    told_of_lease(c, lease)->data.len = 0;
+    struct told *told = told_of_lease(c, lease);
+    if (told != NULL)
+        told->data.len = 0;
 }
 
 void data_taken(const struct coordinator *c, const struct lease *lease, const struct wait *head)
 {
     const struct told *from = told_of_wait(c, head);
     struct told *to = told_of_lease(c, lease);
+    if (to == NULL)
+        return;
     to->since_ms = from->since_ms;
     data_copy(&to->data, &from->data);
 }
@@ -38,7 +48,7 @@ void data_taken(const struct coordinator *c, const struct lease *lease, const st
 void data_again(struct coordinator *c, const struct lease *lease, masters_t masters)
 {
     const struct told *told = told_of_lease(c, lease);
-    if (told->data.len == 0 || masters == 0)
+    if (told == NULL || told->data.len == 0 || masters == 0)
         return;
     struct command *command = action_command(c, masters, COMMAND_DATA, lease->resource->name);
     command->token = lease->hold.token;
@@ -61,7 +71,8 @@ static void adopt_send(struct coordinator *c, const struct lease *lease, const s
 
 void data_adopt(struct coordinator *c, const struct lease *lease, const struct token *old)
 {
-    adopt_send(c, lease, old, lease->copies.may & c->releasers);
+    if (told_of_lease(c, lease) != NULL)
+        adopt_send(c, lease, old, lease->copies.may & c->releasers);
 }
 
 /* The first answer is taken. Masters differ only where a DATA just before the RESUME reached fewer than all: the next
@@ -69,9 +80,9 @@ void data_adopt(struct coordinator *c, const struct lease *lease, const struct t
 void data_adopted(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = pool_find(&c->leases, event->ref);
-    if (lease == NULL || !lease->mode->tells)
+    struct told *told = lease != NULL ? told_of_lease(c, lease) : NULL;
+    if (told == NULL)
         return;
-    struct told *told = told_of_lease(c, lease);
     if (event->vote.kind == VOTE_NOT_RUN && lease->resume != NULL)
         adopt_send(c, lease, &lease->resume->old, masters_bit(event->master));
     if (event->vote.kind != VOTE_DATA || told->data.len != 0)
@@ -128,7 +139,7 @@ void data_request(struct coordinator *c, const struct coordinator_event *event, 
         data_refuse(c, event, REPLY_NOTHELD, TEXT_NOT_YOURS);
     } else if (c->now_ms >= lease->until_ms) {
         data_refuse(c, event, REPLY_NOTHELD, TEXT_EXPIRED);
-    } else if (!lease->mode->tells) {
+    } else if (told_of_lease(c, lease) == NULL) {
         data_refuse(c, event, REPLY_MODE, TEXT_NO_DATA);
     } else if (masters_count(c->extenders) < c->quorum) {
         c->stats.refused_noquorum++;

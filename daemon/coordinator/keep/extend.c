@@ -207,8 +207,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
     if (lease != NULL && extended) {
         until_ms = renewal_extended(c, lease, round, until_ms);
         heal_extended(c, lease, round);
-        if (lease->mode->tells)
-            data_again(c, lease, c->extenders);
+        data_again(c, lease, c->extenders);
     }
     if (round->reader != 0)
         until_ms = round->over ? 0 : join_extended(c, round); /* else another session has the lease since */

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/master/wall.h"
 #include "daemon/coordinator/mode/acquire_slots.h"
 #include "daemon/coordinator/mode/names.h"
+#include "daemon/coordinator/mode/slots.h"
 #include "daemon/coordinator/name/turn.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
@@ -78,7 +79,7 @@ static void reserve_more(struct coordinator *c, struct lease *lease)
 void hand_asked(struct coordinator *c, struct resource *resource, const struct round *round)
 {
     struct queue *queue = resource->queue;
-    if (!resource->hands || !secret_is_wanted(c, queue->head))
+    if (!slots_base(resource)->hands || !secret_is_wanted(c, queue->head))
         return;
     const struct round *reserve = reserve_begin(c, resource, round->proposal, round->fence.asked);
     if (reserve != NULL)
@@ -99,7 +100,7 @@ void hand_granted(struct coordinator *c, struct lease *lease, const struct round
     }
     reserve_for(c, lease);
     lease->resource->handed = 0;
-    lease->resource->hands = true;
+    slots_base(lease->resource)->hands = true; /* each slot ends with its release */
 }
 
 void hand_look(struct coordinator *c, struct round *round, bool late)

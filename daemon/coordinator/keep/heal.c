@@ -146,8 +146,7 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
     for (unsigned i = 0; i < c->config.masters; i++)
         if (sent & masters_bit(i))
             note_heal(c, lease, i);
-    if (lease->mode->tells)
-        data_again(c, lease, sent);
+    data_again(c, lease, sent);
 }
 
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)

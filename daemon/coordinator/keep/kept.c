@@ -48,7 +48,8 @@ static bool is_refused(struct coordinator *c, const struct coordinator_event *ev
         reply->limit_ms = c->config.max_keep_ms;
         return true;
     }
-    if (c->kepts.used == c->kepts.capacity)
+    if (c->kepts.used == c->kepts.capacity ||
+        c->peer_marks[event->peer.number] >= c->config.max_marks_per_peer)
         limit = LIMIT_MAX_MARKS;
     else if (c->rounds.used == c->rounds.capacity)
         limit = LIMIT_MAX_ROUNDS;
@@ -59,9 +60,12 @@ static bool is_refused(struct coordinator *c, const struct coordinator_event *ev
     return true;
 }
 
-static struct kept *kept_new(struct coordinator *c, const struct request *what)
+static struct kept *kept_new(struct coordinator *c, const struct coordinator_event *event)
 {
+    const struct request *what = &event->what;
     struct kept *kept = pool_take(&c->kepts);
+    kept->peer = event->peer.number;
+    c->peer_marks[kept->peer]++;
     kept->item.kind = ITEM_KEPT;
     kept->keep_ms = what->keep_ms;
     kept->memories = c->memories;
@@ -110,7 +114,7 @@ void kept_request(struct coordinator *c, const struct coordinator_event *event, 
     if (is_refused(c, event, lease))
         return;
     masters_t votes = heal_counted(c, lease);
-    struct kept *kept = kept_new(c, &event->what);
+    struct kept *kept = kept_new(c, event);
     struct round *round = round_of(c, kept, event);
     if (lease != NULL)
         take_over(c, kept, lease, own);

@@ -9,7 +9,7 @@
  *          | Q masters have it
  *     HEAL where it was forgotten, EXTEND where it would end before the others
  *
- * A walk that leaves a mark unhealed, since a clock is not known or the master refused, comes again after a second, then
+ * Where a mark is left unhealed, since a clock is not known or the master refused, a walk comes after a second, then after
  * two, four, up to a minute. */
 #include <assert.h>
 #include <string.h>
@@ -69,6 +69,7 @@ void kept_free(struct coordinator *c, struct kept *kept)
     if (kept->told)
         table_remove(&c->keeps.names, pool_slot(&c->kepts, kept));
     heap_remove(&c->deadlines, &kept->item);
+    c->peer_marks[kept->peer]--;
     intern_name_back(&c->intern, kept->name);
     pool_give(&c->kepts, kept);
 }
@@ -141,13 +142,21 @@ void kept_refresh(struct coordinator *c, struct kept *kept)
     kept->memories = c->memories;
 }
 
+static void kept_again(struct coordinator *c, bool unhealed)
+{
+    struct keeps *keeps = &c->keeps;
+    keeps->unhealed |= unhealed;
+    if (unhealed && !keeps->walking && keeps->item.place == 0)
+        heap_set(&c->deadlines, &keeps->item, c->now_ms + keeps->pause_ms);
+}
+
 void kept_heal(struct coordinator *c, struct kept *kept, masters_t masters)
 {
     masters = masters_without(masters & c->extenders, kept->healing);
     masters_t sent = heal_send(c, kept->name, &kept->token, kept->id, kept->ends_ms, masters);
     kept->healing |= sent;
     kept->sent |= sent;
-    c->keeps.unhealed |= sent != masters;
+    kept_again(c, sent != masters);
 }
 
 void kept_healed(struct coordinator *c, uint64_t ref, unsigned master, const struct vote *vote)
@@ -158,7 +167,7 @@ void kept_healed(struct coordinator *c, uint64_t ref, unsigned master, const str
         return;
     kept_refresh(c, kept);
     kept->healing = masters_without(kept->healing, bit);
-    c->keeps.unhealed |= vote->kind != VOTE_YES;
+    kept_again(c, vote->kind != VOTE_YES);
     if (vote->kind == VOTE_YES) {
         kept->had |= bit;
         kept->confirmed |= bit;
@@ -219,7 +228,7 @@ void kept_looked(struct coordinator *c, struct kept *kept, struct round *round, 
         kept->confirmed |= granted;
         kept_heal(c, kept, masters_without(refused, kept->had | kept->gone));
     }
-    c->keeps.unhealed |= masters_without(kept_lacks(c, kept), kept->healing) != 0;
+    kept_again(c, masters_without(kept_lacks(c, kept), kept->healing) != 0);
     kept_rearm(c, kept);
 }
 

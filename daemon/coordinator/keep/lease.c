@@ -84,8 +84,7 @@ static struct lease *lease_of_round(struct coordinator *c, struct resource *reso
     lease->ttl_ms = lease->copies.longest_ms = round->ttl_ms;
     lease->copies.granted = round->tally.granted;
     lease->copies.may = lease->copies.sent = masters_without(round->tally.asked, round_without_key(round));
-    if (lease->mode->tells)
-        data_none(c, lease);
+    data_none(c, lease);
     return lease;
 }
 
@@ -130,8 +129,7 @@ static void lease_take(struct coordinator *c, struct lease *lease, const struct 
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
-    if (wait->mode->tells)
-        data_taken(c, lease, wait);
+    data_taken(c, lease, wait);
     if (secret_is_wanted(c, wait) && !resource->lettered) /* else it may be gone */
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);

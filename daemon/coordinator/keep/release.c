@@ -258,13 +258,15 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         queue_freed(c, order->resource);
 }
 
-void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote)
+void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote,
+                  bool natively)
 {
     masters_t bit = masters_bit(master);
     if (!(release->unanswered & bit))
         return;
-    if (vote->kind == VOTE_NOT_RUN && !(release->repeated & bit)) {
+    if (vote->kind == VOTE_NOT_RUN && (natively || !(release->scripted & bit))) {
         release->repeated |= bit;
+        release->scripted |= natively ? 0 : bit;
         release_send(c, release, bit);
         return;
     }

@@ -33,7 +33,8 @@ struct release_order {
  * the command is sent without a record, and an UNLOCK is answered with -LIMIT. */
 void release_begin(struct coordinator *c, const struct release_order *order);
 /* Counts a master's answer; may answer the UNLOCK, let the next head ask, and free the release. */
-void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
+void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote,
+                  bool natively);
 /* Handles the release's deadline item: no key of it can be left, so the release is forgotten. */
 void release_timer(struct coordinator *c, struct release *release);
 /* Handles the time-out of the oldest release that is not answered: the silent masters are overdue. */

@@ -81,6 +81,7 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     release->asked |= bit;
     release->unanswered |= bit;
     release->repeated = masters_without(release->repeated, bit);
+    release->scripted = masters_without(release->scripted, bit);
     release_send(c, release, bit);
     release_rearm(c, release);
     return true;
@@ -91,6 +92,7 @@ static void lose_each(struct in_flight_list *list, masters_t bit)
     for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
         struct release *release = IN_FLIGHT_OWNER(release, in_flight);
         release->repeated = masters_without(release->repeated, bit);
+        release->scripted = masters_without(release->scripted, bit);
         if (!(release->unanswered & bit))
             continue;
         release->unanswered = masters_without(release->unanswered, bit);

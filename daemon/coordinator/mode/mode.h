@@ -2,7 +2,7 @@
  * struct how that is asked for and given back, and all other files ask that struct:
  *
  *     writer.c         one client has the name: SET of its key
- *     leader.c         the same, and its holder tells others something (keep/data.h)
+ *                      leader: the same, and its holder tells others something (keep/data.h)
  *     reader.c         other readers may have the name as well: SHARE (shared.h, join.h)
  *     slot.c           one of the numbered slots of a name, each a lock of its own (slots.h, acquire_slots.h)
  *     list.c           several names, all or none (names.h)
@@ -26,7 +26,8 @@ struct verdict;
 struct keeping;
 
 struct mode {
-    enum token_kind token;         /* of the tokens that are drawn for it */
+    enum token_kind token;         /* of the tokens that are drawn for it ... */
+    unsigned number;               /* ... and their number; of a slot it is the slot's */
     const struct keeping *keeping; /* of its leases, as a rule (keep/keeping.h) */
     bool shares;                   /* two of this mode are not in each other's way */
     bool tells; /* its holder tells others something: a grant waits until a quorum has that (keep/data.h) */

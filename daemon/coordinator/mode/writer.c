@@ -113,40 +113,28 @@ bool writer_beside(const struct lease *other)
     return false;
 }
 
+/* A mark of this daemon may have brought a wake in vain. */
+#define WRITER                                                                                              \
+    .keeping = &keeping_own, .grant = lease_grant, .token = TOKEN_EXCLUSIVE, .wakes = true, .splits = true, \
+    .turns = true, .begin = writer_begin, .forget = writer_forget, .ask = writer_ask,                       \
+    .granted = writer_granted, .refused = resource_refused, .made = writer_made, .ends = writer_ends,       \
+    .queue_ends = writer_queue_ends, .in_way = writer_in_way, .awaits = release_is_awaited,                 \
+    .stays = names_keep, .stands = writer_stands, .follows = writer_follows, .asks_on = writer_asks_on,     \
+    .along_ms = writer_along_ms, .yields = writer_yields, .lease_of = resource_lease_of,                    \
+    .freed = writer_freed, .contended = wake_contended, .is_contended = wake_is_contended,                  \
+    .woken_in_vain = mark_along, .left = wake_leave, .got = wake_granted, .enter = writer_enter,            \
+    .leave = writer_leave, .count = writer_count, .beside = writer_beside
+
 const struct mode mode_writer = {
-    .keeping = &keeping_own,
-    .grant = lease_grant,
-    .token = TOKEN_EXCLUSIVE,
-    .wakes = true,
+    WRITER,
     .hands_on = true,
     .fans_out = true,
-    .splits = true,
-    .turns = true,
-    .begin = writer_begin,
-    .forget = writer_forget,
-    .ask = writer_ask,
-    .granted = writer_granted,
-    .refused = resource_refused,
-    .made = writer_made,
-    .ends = writer_ends,
-    .queue_ends = writer_queue_ends,
-    .in_way = writer_in_way,
-    .awaits = release_is_awaited,
-    .stays = names_keep,
-    .stands = writer_stands,
-    .follows = writer_follows,
-    .asks_on = writer_asks_on,
-    .along_ms = writer_along_ms,
-    .yields = writer_yields,
-    .lease_of = resource_lease_of,
-    .freed = writer_freed,
-    .contended = wake_contended,
-    .is_contended = wake_is_contended,
-    .woken_in_vain = mark_along, /* a mark of this daemon may have brought the wake */
-    .left = wake_leave,
-    .got = wake_granted,
-    .enter = writer_enter,
-    .leave = writer_leave,
-    .count = writer_count,
-    .beside = writer_beside,
+};
+
+/* Its holder tells others something (keep/data.h): a grant waits until a quorum of masters has that, and is never handed
+ * on. */
+const struct mode mode_leader = {
+    WRITER,
+    .tells = true,
+    .number = TOKEN_TELLS,
 };

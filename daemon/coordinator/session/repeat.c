@@ -28,18 +28,33 @@ static bool is_repeated(const struct request *what)
            (what->verb == VERB_RESUME || (what->verb == VERB_LOCK && what->has_token && what->shared));
 }
 
+/* They are limited as waits are, and counted apart. */
+static enum limit limit_reached(const struct coordinator *c, const struct session *session,
+                                const struct peer *peer)
+{
+    uint32_t most = peer->is_user ? peer->max_waits : c->config.max_waits_per_peer;
+    if (session->repeating >= c->config.max_waits_per_client)
+        return LIMIT_MAX_WAITS_PER_CLIENT;
+    if (most != 0 && c->peer_repeats[peer->number] >= most)
+        return peer->is_user ? LIMIT_MAX_WAITS_PER_USER : LIMIT_MAX_WAITS_PER_PEER;
+    return c->repeats.used == c->repeats.capacity ? LIMIT_MAX_ROUNDS : LIMIT_NONE;
+}
+
 bool repeat_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     struct session *session = is_repeated(what) ? session_find_or_make(c, event->session) : NULL;
     if (session == NULL) /* a full table is the refusal of whoever decides the request */
         return true;
-    struct repeat *repeat = pool_take(&c->repeats);
-    if (repeat == NULL) {
+    enum limit limit = limit_reached(c, session, &event->peer);
+    if (limit != LIMIT_NONE) {
         c->stats.refused_limit++;
-        action_reply(c, event->session, event->request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
+        action_reply(c, event->session, event->request, REPLY_LIMIT, &what->name)->limit = limit;
         return false;
     }
+    struct repeat *repeat = pool_take(&c->repeats);
+    session->repeating++;
+    c->peer_repeats[event->peer.number]++;
     repeat->item.kind = ITEM_REPEAT;
     repeat->session = session;
     repeat->next = session->repeats;
@@ -65,6 +80,8 @@ static void repeat_free(struct coordinator *c, struct repeat *repeat)
     *(repeat->prev != NULL ? &repeat->prev->next : &repeat->session->repeats) = repeat->next;
     if (repeat->next != NULL)
         repeat->next->prev = repeat->prev;
+    repeat->session->repeating--;
+    c->peer_repeats[repeat->peer.number]--;
     heap_remove(&c->deadlines, &repeat->item);
     intern_name_back(&c->intern, repeat->name);
     intern_note_back(&c->intern, repeat->note);
@@ -97,10 +114,12 @@ static int64_t next_ms(struct coordinator *c, const struct repeat *repeat, const
 }
 
 /* Returns whether the request goes on, so that nobody is told of the refusal. */
-static bool goes_on(struct coordinator *c, struct repeat *repeat, const struct reply *reply)
+static bool goes_on(struct coordinator *c, struct repeat *repeat, struct reply *reply)
 {
     int64_t at_ms = next_ms(c, repeat, reply);
     if (at_ms == INT64_MAX) {
+        if (repeat->denied && reply->code != REPLY_LOCKED) /* a lock is taken away by itself */
+            action_refusal(reply, REPLY_DENIED);
         repeat_free(c, repeat);
         return false;
     }
@@ -115,7 +134,7 @@ void repeat_answered(struct coordinator *c, struct actions *actions)
 {
     unsigned kept = 0, count = c->repeats.used != 0 ? actions->count : 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct action *action = &actions->list[i];
+        struct action *action = &actions->list[i];
         struct repeat *repeat = NULL;
         if (action->kind == ACTION_REPLY)
             repeat = repeat_find(session_find(c, action->session), action->request);
@@ -198,6 +217,23 @@ bool repeat_cancel(struct coordinator *c, struct session *session, uint64_t requ
     else
         cancel_asking(c, repeat);
     return true;
+}
+
+void repeat_deny(struct coordinator *c, struct session *session, uint64_t request)
+{
+    struct repeat *repeat = repeat_find(session, request);
+    if (repeat == NULL || repeat->finishes)
+        return;
+    repeat->denied = true;
+    (void)repeat_cancel(c, session, request);
+}
+
+const struct repeat *repeat_next(const struct coordinator *c, struct cursor *cursor)
+{
+    const struct repeat *repeat = NULL;
+    while (repeat == NULL && cursor->slot < c->repeats.fresh)
+        repeat = pool_at(&c->repeats, (uint32_t)cursor->slot++);
+    return repeat;
 }
 
 bool repeat_finish(struct coordinator *c, struct session *session)

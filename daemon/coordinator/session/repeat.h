@@ -6,6 +6,7 @@
  *                 |    | -NOQUORUM, -LIMIT max_rounds; -NOTHELD of a RESUME that came less than 100 ms ago
  *                 |    v
  *                 +-- pausing --CANCEL, FIN-------------------------------> -CANCELLED
+ *                   |   |  \----a reload took the right to the name away---> -DENIED
  *      20 to 200 ms        \----the next attempt would begin too late-----> answered as it was refused last
  *
  * Whoever decides a request does not know of this: at the end of each step the refusals that are not the last
@@ -23,6 +24,10 @@ void repeat_timer(struct coordinator *c, struct repeat *repeat);
 
 /* Ends the request, and sets it back where that is possible; returns false if no such request is repeated. */
 bool repeat_cancel(struct coordinator *c, struct session *session, uint64_t request);
+/* The same, since its user may not lock the name any more. */
+void repeat_deny(struct coordinator *c, struct session *session, uint64_t request);
+/* The next one of all, as coordinator_lock_row() goes through locks; NULL: there is none. */
+const struct repeat *repeat_next(const struct coordinator *c, struct cursor *cursor);
 /* The session asks nothing more: one of its requests is ended. Returns whether there are more. */
 bool repeat_finish(struct coordinator *c, struct session *session);
 /* The session is gone, and nobody is answered. */

@@ -324,6 +324,8 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         struct wait *wait = session_wait(session, event->request);
         if (wait != NULL)
             wait_cancel(c, wait, REPLY_DENIED);
+        else
+            repeat_deny(c, session, event->request);
         return;
     }
     int slot = token_slot(&event->what.token);

@@ -352,9 +352,8 @@ static struct wait *wait_new(struct coordinator *c, const struct resource *resou
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->mode = what->data.len != 0 ? c->modes[MODE_LEADER] : mode_of(c, resource, what->shared);
-    if (wait->mode->tells)
-        data_asked(c, wait, &what->data);
+    wait->mode = mode_of(c, resource, what->shared);
+    data_asked(c, wait, &what->data);
     wait->note = intern_note(&c->intern, &what->note);
     wait->order = what->order;
     if (wait->patient)

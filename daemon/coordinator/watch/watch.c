@@ -5,14 +5,16 @@
 
 #include "daemon/coordinator/data/session.h"
 #include "daemon/coordinator/round/round.h"
+#include "daemon/coordinator/watch/sight.h"
 
 enum {
     LOOK_MS = 1000,        /* between two looks, where nothing happens */
     PAUSE_MOST_MS = 64,    /* ... and while the next holder is looked for ... */
     HURRY_MS = 2000 + 127, /* ... for so long */
     BUSY_MS = 50,          /* no look could begin */
-    PATIENCE = 8,          /* looks in a row that find a key whose holder's data is not there yet */
+    PATIENCE = 8,          /* looks in a row, after 2, 4 ... 256 ms, while no quorum agrees */
     TOLD_A_STEP = 8,
+    WATCHES_OF_NAME = 8, /* of a session: UNWATCH ends them in one step */
     LEAVE_A_STEP = 64,
 };
 
@@ -105,6 +107,15 @@ static struct watcher *watcher_of(const struct session *session, const struct na
                                memcmp(watcher->watched->name->text, name->text, name->len) != 0))
         watcher = watcher->session_next;
     return watcher;
+}
+
+static bool watches_enough(const struct session *session, const struct name *name)
+{
+    unsigned count = 0;
+    for (const struct watcher *w = watcher_of(session, name); w != NULL; w = w->session_next)
+        count +=
+            w->watched->name->len == name->len && memcmp(w->watched->name->text, name->text, name->len) == 0;
+    return count >= WATCHES_OF_NAME;
 }
 
 static void watcher_make(struct coordinator *c, struct session *session, struct watched *watched,
@@ -224,18 +235,29 @@ static bool same_now(const struct now *a, const struct now *b)
            memcmp(a->data.text, b->data.text, a->data.len) == 0;
 }
 
-/* What is found is the present state. A fence below one that was told is what is left of an earlier holder. */
-static void watch_found(struct coordinator *c, struct watched *watched, const struct now *now)
+/* Where no quorum agrees on what the holder tells, the last that was told of it stands. */
+static bool is_told(const struct watched *watched, const struct now *now, const struct token *holder,
+                    bool unsure)
 {
-    if (now->data.len != 0 && now->fence < watched->fence)
-        return;
-    if (watched->known && same_now(&watched->now, now))
+    bool same_holder = now->state == NOW_HELD && watched->now.state == NOW_HELD &&
+                       memcmp(&watched->holder, holder, sizeof *holder) == 0;
+    return watched->known && (same_now(&watched->now, now) || (unsure && same_holder));
+}
+
+/* What is found is the present state; but a fence below one that was told is not told. */
+static void watch_found(struct coordinator *c, struct watched *watched, struct now *now,
+                        const struct token *holder, bool unsure)
+{
+    if (now->fence < watched->fence)
+        now->fence = now->data.len = 0;
+    if (is_told(watched, now, holder, unsure))
         return;
     if (watched->known && watched->now.state == NOW_HELD && now->state != NOW_HELD)
         watch_hurry(c, watched);
     if (now->data.len != 0)
         watched->fence = now->fence;
     watched->now = *now;
+    watched->holder = *holder;
     watched->known = true;
     watched->serial++;
 }
@@ -253,7 +275,7 @@ static void look_begin(struct coordinator *c, struct watched *watched)
     }
     watched->round = round->id;
     watched->again = false;
-    watched->seen = (struct sight){0};
+    sight_begin(&watched->seen);
     round->purpose = ROUND_SEE;
     round->reader = watched->id;
     round->tally.asked = c->releasers;
@@ -280,107 +302,29 @@ void watch_told(struct coordinator *c, struct round *round, unsigned master, con
     *(vote->kind == VOTE_SEEN ? &round->tally.granted : &round->tally.failed) |= bit;
     if (watched == NULL || watched->round != round->id || vote->kind != VOTE_SEEN)
         return;
-    struct sight *seen = &watched->seen;
-    const struct seen *who = &vote->who;
-    if (who->kind == SEEN_READERS)
-        seen->readers |= bit;
-    if (who->kind == SEEN_SLOTS)
-        seen->slots |= bit;
-    if (who->kind != SEEN_TOKEN)
-        return;
-    seen->keys |= bit;
-    seen->token[master] = who->token;
-    if (who->ttl_ms != 0 && (seen->ttl_ms == 0 || who->ttl_ms < seen->ttl_ms))
-        seen->ttl_ms = who->ttl_ms;
-    if (who->data.len != 0 && who->fence >= seen->fence) {
-        seen->fence = who->fence;
-        seen->told_of = who->token;
-        data_copy(&seen->data, &who->data);
-    }
-}
-
-/* How many masters have the key that most of them have, and which that is. */
-static unsigned most_have(const struct coordinator *c, const struct sight *seen, struct token *token)
-{
-    unsigned most = 0;
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        unsigned same = 0;
-        for (unsigned k = 0; k < c->config.masters; k++)
-            same += (seen->keys & masters_bit(i)) && (seen->keys & masters_bit(k)) &&
-                    memcmp(&seen->token[i], &seen->token[k], sizeof seen->token[i]) == 0;
-        if (same <= most)
-            continue;
-        most = same;
-        *token = seen->token[i];
-    }
-    return most;
-}
-
-static void now_held(const struct sight *seen, const struct token *token, struct now *now)
-{
-    now->state = token_is_mark(token) ? NOW_KEPT : NOW_HELD;
-    if (now->state == NOW_KEPT)
-        return;
-    now->is_known = token_is_made(token);
-    for (unsigned i = 0; now->is_known && i < TOKEN_ID_BYTES; i++)
-        now->daemon = now->daemon << 8 | token->bytes[i];
-    if (seen->data.len == 0 || memcmp(&seen->told_of, token, sizeof *token) != 0)
-        return;
-    now->fence = seen->fence;
-    data_copy(&now->data, &seen->data);
-}
-
-/* Returns whether the masters' answers say who has the name. */
-static bool is_decided(const struct coordinator *c, const struct round *round, const struct sight *seen,
-                       struct now *now)
-{
-    struct token token = {{0}};
-    unsigned answered = masters_count(round->tally.granted), have = most_have(c, seen, &token);
-    unsigned readers = masters_count(seen->readers), slots = masters_count(seen->slots);
-    unsigned most = have > readers ? have : readers;
-    if (have >= c->quorum) {
-        now_held(seen, &token, now);
-        return true;
-    }
-    if (readers >= c->quorum || slots >= c->quorum) {
-        now->state = NOW_HELD;
-        now->shared = readers >= c->quorum;
-        return true;
-    }
-    most = most > slots ? most : slots;
-    if (answered < c->quorum || most + c->config.masters - answered >= c->quorum)
-        return false;
-    now->state = NOW_FREE;
-    return true;
-}
-
-/* A holder that tells something is told once that is there: a moment after its key. */
-static bool is_coming(const struct watched *watched, const struct now *now)
-{
-    struct token token = {{0}};
-    for (unsigned i = 0; i < MASTERS; i++)
-        if ((watched->seen.keys & masters_bit(i)) && token_tells(&watched->seen.token[i]))
-            token = watched->seen.token[i];
-    return now->state == NOW_HELD && now->data.len == 0 && token_tells(&token) &&
-           watched->patience < PATIENCE;
+    sight_told(&watched->seen, master, &vote->who);
 }
 
 void watch_look(struct coordinator *c, struct round *round, bool late)
 {
     struct watched *watched = pool_find(&c->watched, round->reader);
     struct now now = {.state = NOW_UNKNOWN};
+    struct token holder;
     if (watched != NULL && watched->round == round->id) {
-        if (!is_decided(c, round, &watched->seen, &now) && !late && round_silent(round) != 0)
+        enum sight_verdict verdict = sight_judge(c, &watched->seen, round->tally.granted,
+                                                 late ? 0 : round_silent(round), &now, &holder);
+        if (verdict == SIGHT_OPEN)
             return;
+        bool unsure = verdict == SIGHT_UNSURE, again = unsure && watched->patience < PATIENCE;
         watched->round = 0;
-        bool comes = is_coming(watched, &now);
-        watched->patience = comes ? watched->patience + 1 : 0;
-        watched->asked &= comes;
-        if (!comes)
-            watch_found(c, watched, &now);
-        plan_look(c, watched, now.state == NOW_HELD && !comes, watched->seen.ttl_ms);
-        if (comes)
-            watched->look_ms = c->now_ms + (1 << watched->patience);
+        if (!unsure)
+            watched->patience = 0;
+        watched->asked &= again;
+        if (!again)
+            watch_found(c, watched, &now, &holder, unsure);
+        plan_look(c, watched, now.state == NOW_HELD && !again, watched->seen.ttl_ms);
+        if (again)
+            watched->look_ms = c->now_ms + (2 << watched->patience++);
         watched_rearm(c, watched);
     }
     round_decided(c, round);
@@ -396,7 +340,8 @@ static void watch(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     bool full = c->watchers.used == c->watchers.capacity ||
-                c->peer_watches[event->peer.number] >= c->config.max_watches_per_peer;
+                c->peer_watches[event->peer.number] >= c->config.max_watches_per_peer ||
+                watches_enough(session_find(c, event->session), name);
     struct session *session = full ? NULL : session_find_or_make(c, event->session);
     if (session == NULL) {
         c->stats.refused_limit++;
@@ -416,7 +361,7 @@ static void unwatch(struct coordinator *c, const struct coordinator_event *event
     struct session *session = session_find(c, event->session);
     struct watcher *watcher = watcher_of(session, &event->what.name);
     enum reply_code code = watcher != NULL ? REPLY_OK : REPLY_NOTHELD;
-    for (unsigned i = 0; watcher != NULL && i < TOLD_A_STEP; i++) {
+    while (watcher != NULL) { /* at most WATCHES_OF_NAME */
         if (watcher->request != 0)
             action_reply(c, event->session, watcher->request, REPLY_CANCELLED, watcher->watched->name);
         watcher_free(c, watcher);

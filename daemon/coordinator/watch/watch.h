@@ -7,8 +7,9 @@
  *        +-- telling: the watchers, a few a step <----changed-----+<-------------------+
  *
  * A look (SEE) asks the masters in service. The name is held (or kept) where Q of them have one key, and free only where
- * no Q of all masters can have one; where that is open when all have answered or are late, it is unknown. Looks follow each
- * other: the answers of one that is over are nobody's. A fence that is told is never below one that was told before.
+ * no Q of all masters can have any; where that is open when all have answered or are late, it is unknown. Where Q masters
+ * have answered and do not agree (sight.h), looks come after 2, 4 ... 256 ms, before that is told. Looks follow each other:
+ * the answers of one that is over are nobody's. A fence that is told is never below one that was told before.
  *
  * The script of SEE tells the daemon that set the key who watches. That daemon, which is the witness (witness.h), writes
  * news when the lock ends or what is told of it changes. After news, and when a name was held and is not, looks come after 1,
