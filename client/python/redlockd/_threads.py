@@ -156,6 +156,10 @@ class Lock(BaseLock):
             failed_release(self, lost, True)
         except RedlockdError as open_end:
             failed_release(self, open_end, error is not None)
+        except BaseException:  # ^C in the middle of it
+            with self._engine:
+                self._session.let_go(self._hold)
+            raise
 
 
 class Watch(BaseWatch):
