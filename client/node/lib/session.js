@@ -4,7 +4,8 @@ const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
 const { Request, Requests, isFull } = require('./requests.js');
 const line = require('./line.js');
-const { again, isUnderWay } = require('./downgrade.js');
+const { isUnderWay } = require('./downgrade.js');
+const { resume } = require('./resume.js');
 const { Watches } = require('./watch.js');
 const { ClosedError, UnreachableError } = require('./errors.js');
 
@@ -15,9 +16,6 @@ const PATIENCE_MS = { least: 1000, most: 10_000 };
 const BACKOFF_MS = { first: 20, most: 1000 };
 const STABLE_MS = 1000; // a connection that lasted so long was no failure
 const STALL_MS = 5000; // silence within an answer may last so long
-const NOT_HELD_MS = 100; // other daemons learn of a token a moment later than its client
-const AGAIN_MS = 20; // before RESUME is asked again, and AGAIN_JITTER_MS more at most
-const AGAIN_JITTER_MS = 30;
 
 class Session {
   #way;
@@ -183,74 +181,18 @@ class Session {
       if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now)) continue;
       if (isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
-      else if (!isFull(link, link.repeats)) this.#resume(link, hold);
+      else if (!isFull(link, link.repeats)) resume(this, link, hold);
     }
   }
 
-  #resume(link, hold) {
-    const { note } = hold.options;
-    hold.resuming = new Request({
-      name: hold.name,
-      expects: '+LOCKED',
-      giveUp: Infinity,
-      waits: link.repeats,
-      lines: () => {
-        const wait = link.repeats ? Math.max(1, Math.floor(hold.deadline - bootAbout())) : undefined;
-        const max = hold.maxEnd === Infinity ? undefined : Math.ceil(hold.maxEnd - mono());
-        const ttl = max === undefined ? hold.options.ttl : Math.min(hold.options.ttl ?? hold.span, max);
-        return line.line('RESUME', hold.name, { token: hold.token, ttl, wait, max, note });
-      },
-      onLost: () => {
-        hold.resuming = null;
-        return true;
-      },
-      settled: (error, answer, connection) => {
-        hold.resuming = null;
-        if (error) this.#notResumed(hold, error, connection);
-        else this.#resumed(hold, answer.pairs, connection);
-      },
-    });
-    this.#requests.send(link, hold.resuming);
+  /** A request that goes out on this connection, or not at all. */
+  send(link, request) {
+    this.#requests.send(link, request);
   }
 
-  #resumed(hold, pairs, connection) {
+  /** The lock is where it belongs. */
+  settle(hold) {
     this.#loose.delete(hold);
-    if (hold.state === 'held' && hold.isOver(bootCeil())) this.lose(hold, 'expired'); // too late: another may have had it
-    if (hold.state === 'giving') {
-      hold.token = pairs.token;
-      hold.bind(connection);
-    } else if (hold.state === 'held') {
-      hold.notHeldSince = 0;
-      hold.granted(connection, pairs);
-      this.watch(hold);
-      again(this, hold);
-      this.log(`${hold.name} is resumed, with fence ${hold.fence}`);
-      hold.told.resumed();
-    } else {
-      this.giveBack(hold.name, pairs.token);
-    }
-    this.retire();
-  }
-
-  /** The lock is given back while redlockd repeats its RESUME. */
-  cancelResume({ resuming }) {
-    const connection = resuming?.connection;
-    if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, { done() {}, lost() {} });
-  }
-
-  #notResumed(hold, error, connection) {
-    if (hold.state !== 'held') return;
-    hold.retryAt = mono() + AGAIN_MS + Math.random() * AGAIN_JITTER_MS;
-    if (error.code === 'DRAINING') {
-      hold.refusedOn = connection;
-      this.drain(connection);
-    } else if (error.code === 'NOTHELD') {
-      hold.notHeldSince ||= mono();
-      if (connection.repeats || mono() - hold.notHeldSince >= NOT_HELD_MS) return this.lose(hold, 'gone');
-    } else if (error.code !== 'NOQUORUM' && error.code !== 'LIMIT') {
-      return this.lose(hold, 'refused');
-    }
-    this.wake(hold.retryAt - mono());
   }
 
   // ---- the connection ----

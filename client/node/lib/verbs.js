@@ -3,6 +3,7 @@
 const { setMaxListeners } = require('node:events');
 const { mono, bootCeil } = require('./clock.js');
 const { Request } = require('./requests.js');
+const { cancelResume } = require('./resume.js');
 const line = require('./line.js');
 const { CancelledError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, refusal } = require('./errors.js');
 
@@ -94,7 +95,7 @@ async function release(session, hold, keep) {
 
 function unlocked(session, hold, keep) {
   session.forget(hold);
-  session.cancelResume(hold);
+  cancelResume(hold);
   hold.end('giving');
   return new Promise((resolve, reject) => {
     let notKept; // why the name is not kept, and the lock only given back
