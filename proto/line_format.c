@@ -131,23 +131,20 @@ void line_token_hex(char *out, const struct token *token)
 
 /* ---- replies ---- */
 
+/* The client libraries in other languages have these numbers from the table. */
+#define BOUND(name, value) static_assert((name) == (value), "proto/stubs.def has another " #name);
+#include "proto/stubs.def"
+
 const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",       [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_KEPT] = "+KEPT",           [REPLY_EXTENDED] = "+EXTENDED",
-        [REPLY_HELD] = "+HELD",           [REPLY_OK] = "+OK",
-        [REPLY_HELLO] = "+HELLO",         [REPLY_PONG] = "+PONG",
-        [REPLY_BROKEN] = "+BROKEN",       [REPLY_BYE] = "+BYE",
-        [REPLY_BUSY] = "-BUSY",           [REPLY_TIMEOUT] = "-TIMEOUT",
-        [REPLY_NOQUORUM] = "-NOQUORUM",   [REPLY_NOTHELD] = "-NOTHELD",
-        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
-        [REPLY_LIMIT] = "-LIMIT",         [REPLY_DRAINING] = "-DRAINING",
-        [REPLY_DENIED] = "-DENIED",       [REPLY_AUTH] = "-AUTH",
-        [REPLY_BADVERB] = "-BADVERB",     [REPLY_BADARG] = "-BADARG",
-        [REPLY_BADLINE] = "-BADLINE",     [REPLY_BADTAG] = "-BADTAG",
-        [REPLY_TOOLONG] = "-TOOLONG",     [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
-        [REPLY_DATA] = "+DATA",           [REPLY_WATCHING] = "+WATCHING",
+        [REPLY_LOCKED] = "+LOCKED",     [REPLY_UNLOCKED] = "+UNLOCKED", [REPLY_KEPT] = "+KEPT",
+        [REPLY_EXTENDED] = "+EXTENDED", [REPLY_HELD] = "+HELD",         [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",       [REPLY_PONG] = "+PONG",         [REPLY_BROKEN] = "+BROKEN",
+        [REPLY_BYE] = "+BYE",
+#define REFUSAL(code, class, meaning, more) [REPLY_##code] = "-" #code,
+#include "proto/stubs.def"
+        [REPLY_DATA] = "+DATA",         [REPLY_WATCHING] = "+WATCHING",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);

@@ -39,6 +39,9 @@ type Config struct {
 	// certificate of $REDLOCK_CERT and $REDLOCK_KEY if they are set. The server's name and certificate are checked,
 	// unless a TLS that is given here says otherwise.
 	TLS *tls.Config
+	// Log and Metrics hear what happens to the connection and to locks. Default: nobody does.
+	Log     Logger
+	Metrics Metrics
 }
 
 // A target is one place to connect to.

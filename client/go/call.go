@@ -13,8 +13,13 @@ type call struct {
 	lock       *Lock  // nil: an UNLOCK of a lock that nobody wants
 	token      string // the token that it goes out with
 	ttl        int64  // ms, of EXTEND
+	keep       int64  // ms, of UNLOCK; 0: the name is free then
+	keepless   bool   // it was to be kept, but this redlockd cannot do that
+	data       string // of DATA
+	watch      *watch // of WATCH
+	rows       []Row  // of WHO and SHOW
 	waitUntil  int64  // ms; 0: LOCK does not wait
-	own        bool   // RESUME, DOWNGRADE: asked by the client itself, for a lock whose connection drains or is gone
+	own        bool   // RESUME, DOWNGRADE, WATCH: asked by the client itself, since a connection drains or is gone
 	first      bool   // DOWNGRADE: the program had no reason before to count as a reader
 	serial     uint64 // its tag
 	long       bool   // redlockd may let it wait
@@ -40,6 +45,9 @@ func (k *call) finish(a *answer, err error) {
 	}
 }
 
+// proves reports whether ErrNotHeld means that the lock was lost.
+func (k *call) proves() bool { return k.verb == "EXTEND" || k.verb == "CHECK" || k.verb == "DATA" }
+
 func (k *call) waits(now int64) bool { return k.verb == "LOCK" && k.waitUntil > now }
 
 // waitsOn reports whether that redlockd may let the request wait.
@@ -56,7 +64,7 @@ func (k *call) line(b []byte, now int64, repeats bool) []byte {
 		verb = "LOCK"
 	}
 	b = append(append(append(b, verb...), ' '), k.name...)
-	if k.verb != "LOCK" {
+	if k.token != "" && k.verb != "DATA" {
 		b = append(append(b, " token="...), k.token...)
 	}
 	switch k.verb {
@@ -68,18 +76,17 @@ func (k *call) line(b []byte, now int64, repeats bool) []byte {
 		if o.lease {
 			b = append(b, " hold=lease"...)
 		}
-		b = k.noted(b)
-		if o.mode != "" {
-			b = append(append(b, " mode="...), o.mode...)
-		}
+		b = appendText(b, " note=", o.note)
+		b = appendText(b, " mode=", o.mode)
 		b = appendNumber(b, " slots=", o.slots)
+		b = appendText(b, " data=", o.data)
 	case "RESUME":
 		ttl, max := k.resumeTimes(now)
 		b = appendNumber(b, " ttl=", ttl)
 		if repeats && k.own {
 			b = appendNumber(b, " wait=", k.lock.deadline.Load()-now)
 		}
-		b = k.noted(appendNumber(b, " max=", max))
+		b = appendText(appendNumber(b, " max=", max), " note=", k.lock.options.note)
 	case "DOWNGRADE":
 		b = append(b, " mode=shared"...)
 		if repeats {
@@ -87,6 +94,10 @@ func (k *call) line(b []byte, now int64, repeats bool) []byte {
 		}
 	case "EXTEND":
 		b = appendNumber(b, " ttl=", k.ttl)
+	case "UNLOCK":
+		b = appendNumber(b, " keep=", k.keep)
+	case "DATA":
+		b = appendText(b, " data=", k.data)
 	}
 	return append(b, '\n')
 }
@@ -96,13 +107,6 @@ func (k *call) waitLeft(now int64) int64 {
 		return 0
 	}
 	return k.waitUntil - now
-}
-
-func (k *call) noted(b []byte) []byte {
-	if k.lock.options.note == "" {
-		return b
-	}
-	return append(append(b, " note="...), k.lock.options.note...)
 }
 
 // resumeTimes asks for what is left of max=, and for no TTL that is longer than that.
@@ -124,16 +128,33 @@ func (k *call) resumeTimes(now int64) (ttl, max int64) {
 	return ttl, max
 }
 
-// ask sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
-// the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
+// ask tells Metrics of the call, too.
 func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
+	if c.config.Metrics == nil {
+		return c.answer(ctx, k, limit, grace)
+	}
+	start := time.Now()
+	a, err := c.answer(ctx, k, limit, grace)
+	c.config.Metrics.Request(k.verb, time.Since(start), err)
+	return a, err
+}
+
+// answer sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
+// the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
+func (c *Client) answer(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
 	if c.closed {
 		c.mu.Unlock()
 		return nil, &Error{Err: ErrClosed, Name: k.name}
 	}
 
 	k.giveUp = nowMS() + milliseconds(limit)
-	c.submit(k)
+	c.enqueue(k)
+	c.sendQueued()
+	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
+		lk.writeAll() // nobody else asks, and so no lines come together
+	} else if lk != nil {
+		lk.wakeWriter()
+	}
 	c.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -191,7 +212,8 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 		switch k.verb {
 		case "LOCK":
 			lk.cancel(k)
-		case "EXTEND", "CHECK":
+		case "RESUME", "DOWNGRADE":
+		default:
 			lk.forget(k)
 		}
 	}

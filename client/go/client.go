@@ -63,8 +63,11 @@ type Client struct {
 	queue    []*call            // calls that wait for a connection, for room, or for a RESUME
 	locks    map[*Lock]struct{} // held, or to be resumed
 	byToken  map[string]*Lock   // session locks among them
+	watches  []*watch           // in the order in which they were begun
 	before   sample             // of the connection before
 	daemon   *daemon            // of the last connection
+	toTell   []func()           // for the hooks
+	telling  bool
 }
 
 // A daemon is a run of redlockd, with its behind= as it was told last. Each until= is a time on the clock of a daemon.
@@ -165,6 +168,9 @@ func optionsOf(name string, opts []LockOption) (o options, err error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
+	if one := o.mode == "" && o.slots == 0 && !strings.Contains(name, ","); o.data != "" && (!one || o.lease) || o.atLeast > 0 && !one {
+		o.bad = "Data and AtLeast are for the exclusive lock of one name, and Data for no lease"
+	}
 	if o.bad != "" {
 		err = &Error{Err: ErrBadArg, Name: name, Text: o.bad}
 	}
@@ -230,23 +236,16 @@ func (c *Client) taken(ctx context.Context, k *call, limit time.Duration) (*Lock
 
 // Do takes the lock as Lock does, calls work, and gives the lock back. The context of work ends when ctx does or when
 // the lock is lost. Do returns what work returned, also if the release failed; but if work returned nil and the lock
-// was lost, ErrLost.
+// was lost, ErrLost, and if AtLeast failed, its error.
 func (c *Client) Do(ctx context.Context, name string, work func(context.Context, *Lock) error, opts ...LockOption) (err error) {
 	l, err := c.Lock(ctx, name, opts...)
 	if err != nil {
 		return err
 	}
-	inside, cancel := context.WithCancel(context.WithValue(ctx, lockKey{c, name}, l))
-	go func() {
-		select {
-		case <-l.ctx.Done():
-			cancel()
-		case <-inside.Done():
-		}
-	}()
+	inside, cancel := l.during(ctx, nil)
 	defer func() { // also when work panics
 		cancel()
-		if lost := l.Unlock(ctx); err == nil && errors.Is(lost, ErrLost) {
+		if lost := l.Unlock(ctx); err == nil && (errors.Is(lost, ErrLost) || l.options.atLeast > 0) {
 			err = lost
 		}
 	}()
@@ -265,6 +264,9 @@ func (c *Client) Close() error {
 	c.closed = true
 	for l := range c.locks {
 		c.lose(l, "closed")
+	}
+	for _, w := range c.watches {
+		c.endWatch(w, &Error{Err: ErrClosed, Name: w.name})
 	}
 	var links []*link
 	for lk := range c.links {
@@ -302,6 +304,11 @@ func (c *Client) kick() {
 }
 
 func (c *Client) submit(k *call) {
+	c.enqueue(k)
+	c.flush()
+}
+
+func (c *Client) enqueue(k *call) {
 	c.serial++
 	k.serial = c.serial
 	c.queue = append(c.queue, k)
@@ -309,7 +316,6 @@ func (c *Client) submit(k *call) {
 		c.running = true
 		go c.run()
 	}
-	c.flush()
 	if c.link == nil {
 		c.kick()
 	}
@@ -327,6 +333,13 @@ func (c *Client) give(name, token string) {
 
 // flush sends the calls of the queue that may be sent.
 func (c *Client) flush() {
+	c.sendQueued()
+	if c.link != nil {
+		c.link.wakeWriter()
+	}
+}
+
+func (c *Client) sendQueued() {
 	lk := c.link
 	if lk == nil || len(c.queue) == 0 {
 		return
@@ -356,7 +369,7 @@ func (c *Client) mustWait(k *call, lk *link, now int64) bool {
 	if l == nil || k.verb == "LOCK" || k.verb == "RESUME" {
 		return false
 	}
-	if k.verb == "DOWNGRADE" && (l.link != lk || c.isDowngrading(l)) {
+	if k.verb == "DATA" && l.link != lk || k.verb == "DOWNGRADE" && (l.link != lk || c.isDowngrading(l)) {
 		return true // the lock is resumed there first; the answer of another call may be enough for this one
 	}
 	// While no RESUME is under way, UNLOCK goes out by the lock's token; EXTEND and CHECK wait for the new token.
@@ -405,6 +418,9 @@ func (c *Client) tick(now int64) int64 {
 	}
 	for l := range c.locks {
 		c.tickLock(l, now, soon)
+	}
+	for _, w := range c.watches {
+		c.tickWatch(w, now, soon)
 	}
 	c.dropOld(now, soon)
 	if c.unpark(); len(c.parked) > 0 {
@@ -458,9 +474,9 @@ func (c *Client) needsLink() bool {
 		return false
 	}
 	if c.link == nil {
-		return len(c.queue) > 0 || c.binds(nil)
+		return len(c.queue) > 0 || len(c.watches) > 0 || c.binds(nil)
 	}
-	return c.link.draining && (len(c.queue) > 0 || c.binds(nil) || c.binds(c.link))
+	return c.link.draining && (len(c.queue) > 0 || len(c.watches) > 0 || c.binds(nil) || c.binds(c.link))
 }
 
 // backoff is a random time between half of a bound and the bound, which doubles each time. While locks wait to be

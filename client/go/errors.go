@@ -6,30 +6,6 @@ import (
 	"time"
 )
 
-// The kinds of errors, for errors.Is. The error itself is an *Error, which has redlockd's own words too.
-var (
-	// Refusals of redlockd. This package also uses some of them by itself, as ErrTimeout, ErrNotHeld and ErrBadArg.
-	ErrBusy        = errors.New("another has the lock")
-	ErrTimeout     = errors.New("another has the lock, and the wait is over")
-	ErrNoQuorum    = errors.New("too few masters answered") // the outcome of Unlock, Extend or Check is open
-	ErrNotHeld     = errors.New("the lock is not held")
-	ErrCancelled   = errors.New("the wait was cancelled")
-	ErrMode        = errors.New("the lock is held in another mode")
-	ErrLimit       = errors.New("a limit of redlockd is reached")
-	ErrDraining    = errors.New("redlockd is shutting down")
-	ErrDenied      = errors.New("not allowed")
-	ErrAuth        = errors.New("not authenticated")
-	ErrUnsupported = errors.New("not in this redlockd")
-	ErrBadArg      = errors.New("an argument is not allowed")
-	// Errors that this package finds.
-	ErrLost        = errors.New("the lock was lost")
-	ErrUnreachable = errors.New("no connection to redlockd")
-	ErrNoAnswer    = errors.New("redlockd did not answer in time") // a lock that is granted later is given back
-	ErrProtocol    = errors.New("the other end is no redlockd of protocol 1")
-	ErrClosed      = errors.New("the client is closed")
-	ErrUsage       = errors.New("wrong use")
-)
-
 // Error is the type of every error of this package. (Do also returns errors of its caller's function.)
 type Error struct {
 	Err    error         // an Err value of this package
@@ -63,12 +39,6 @@ func (e *Error) Is(target error) bool { return e.also != nil && errors.Is(e.also
 
 // As makes errors.As find what the network or TLS said.
 func (e *Error) As(target any) bool { return e.also != nil && errors.As(e.also, target) }
-
-var refusals = map[string]error{
-	"BUSY": ErrBusy, "TIMEOUT": ErrTimeout, "NOQUORUM": ErrNoQuorum, "NOTHELD": ErrNotHeld, "CANCELLED": ErrCancelled,
-	"MODE": ErrMode, "LIMIT": ErrLimit, "DRAINING": ErrDraining, "DENIED": ErrDenied, "AUTH": ErrAuth,
-	"UNSUPPORTED": ErrUnsupported,
-}
 
 // refusal makes an error of an answer that begins with "-". A code of a later version counts as ErrBadArg.
 func refusal(name string, a *answer) *Error {

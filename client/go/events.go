@@ -29,7 +29,9 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 		c.greeted(lk, a, now)
 	default:
 		serial, err := strconv.ParseUint(a.tag, 10, 64)
-		if k := lk.calls[serial]; k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
+		if k := lk.calls[serial]; k != nil && a.code == "*" && grants[k.verb] == "+END" {
+			k.rows = append(k.rows, rowOf(a.text))
+		} else if k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
 			lk.forget(k)
 			c.answered(lk, k, a, now)
 			c.flush()
@@ -45,7 +47,7 @@ func (c *Client) greeted(lk *link, a *answer, now int64) {
 	sent := lk.helloSent
 	lk.helloSent = 0
 	c.isBehind(lk, a.behind)
-	lk.repeats = a.hasFeature("resume-wait")
+	lk.repeats, lk.keeps = a.hasFeature("resume-wait"), a.hasFeature("keep")
 	slow := lk.greetings > 0 && lk.greetings <= helloRepeats && now-sent > helloSlow
 	lk.refuted = lk.refuted || lk.sample.isRefuted(a.now, now) || lk.greetings > 0 && c.before.isRefuted(a.now, now)
 	lk.sample.take(sent, a.now, now, lk.local)
@@ -90,14 +92,23 @@ func (c *Client) isBehind(lk *link, behind int64) {
 
 var grants = map[string]string{
 	"LOCK": "+LOCKED", "RESUME": "+LOCKED", "DOWNGRADE": "+LOCKED", "UNLOCK": "+UNLOCKED", "EXTEND": "+EXTENDED",
-	"CHECK": "+HELD",
+	"CHECK": "+HELD", "DATA": "+DATA", "WHO": "+END", "SHOW": "+END", "WATCH": "+WATCHING", "UNWATCH": "+OK",
+}
+
+// isGrantedBy reports whether this is what redlockd answers if it does what the call asks for.
+func (k *call) isGrantedBy(a *answer) bool {
+	code := grants[k.verb]
+	if k.keep > 0 {
+		code = "+KEPT"
+	}
+	return a.code == code && (a.name == k.name || code == "+END" || code == "+OK")
 }
 
 func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
 	switch {
 	case a.code[0] == '-':
 		c.refused(lk, k, a, now)
-	case a.code != grants[k.verb] || a.name != k.name:
+	case !k.isGrantedBy(a):
 		err := &Error{Err: ErrProtocol, Name: k.name, Text: k.verb + " was answered " + a.text}
 		if k.own && k.verb == "RESUME" {
 			k.lock.resuming = false
@@ -108,10 +119,14 @@ func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
 		c.granted(lk, k, a, now)
 	case k.verb == "DOWNGRADE":
 		c.downgraded(lk, k, a, now)
-	case k.verb == "UNLOCK":
-		k.finish(a, nil)
-	default:
+	case k.verb == "WATCH":
+		c.watching(lk, k, a)
+	case k.verb == "EXTEND" || k.verb == "CHECK":
 		c.proved(lk, k, a, now)
+	case k.keepless:
+		k.finish(nil, &Error{Err: ErrUnsupported, Name: k.name, Text: "this redlockd keeps no names: the lock is given back, and the name is free"})
+	default:
+		k.finish(a, nil)
 	}
 }
 
@@ -136,6 +151,9 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	if !k.own && l.options.max > 0 {
 		l.maxUntil = now + l.options.max
 	}
+	if !k.own && l.options.atLeast > 0 {
+		l.keepUntil = now + l.options.atLeast
+	}
 	l.shared = l.shared || a.mode == "shared"
 	l.reader = l.reader || l.shared
 	c.locks[l] = struct{}{}
@@ -147,6 +165,7 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	lk.helloSoon = true
 	k.finish(a, nil)
 	if k.own {
+		c.happened("resumed", "lock", l.name, "fence", l.fence)
 		c.downgradeAgain(l)
 	}
 }
@@ -187,18 +206,23 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 	switch {
 	case k.verb == "DOWNGRADE":
 		c.notDowngraded(lk, k, err, now)
+	case k.watch != nil:
+		c.notWatching(k, err, now)
 	case k.own:
 		c.notResumed(lk, l, err, now)
 	case k.verb == "LOCK" && err.Err == ErrDraining && !k.abandoned && k.waits(now):
 		k.notOn = lk // the wait goes on at the next redlockd
 		c.queue = append([]*call{k}, c.queue...)
-	case (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
+	case k.keep > 0 && err.Err != ErrNotHeld && err.Err != ErrNoQuorum: // nothing was done
+		c.give(k.name, k.token)
+		k.finish(nil, err)
+	case k.proves() && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
 		c.queue = append(c.queue, k) // the lock was resumed meanwhile
 	case k.verb == "LOCK" && err.Err == ErrBusy && k.waitUntil > 0:
 		err.Err = ErrTimeout // connecting has used up the wait
 		fallthrough
 	default:
-		if (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld {
+		if k.proves() && err.Err == ErrNotHeld && l.state == lockHeld {
 			c.lose(l, "gone")
 		}
 		k.finish(nil, err)
@@ -250,6 +274,13 @@ func (c *Client) event(lk *link, a *answer, now int64) {
 		return
 	case "!CLOCK":
 		c.isBehind(lk, a.behind)
+		return
+	case "!NOW":
+		for _, w := range c.watches {
+			if w.name == a.name && w.link == lk {
+				w.tell(a)
+			}
+		}
 		return
 	}
 	l := c.byToken[a.token]
@@ -359,6 +390,7 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.serial++
 	k.serial = c.serial
 	c.link.send(k, now)
+	c.link.wakeWriter()
 }
 
 // readFirst returns when to judge a lock whose time is over. After a pause of this program (SIGSTOP, a virtual machine
@@ -413,6 +445,9 @@ func (c *Client) expire(l *Lock) {
 }
 
 func (c *Client) lose(l *Lock, reason string) {
+	if l.state == lockHeld && reason != "closed" {
+		c.happened("lost", "lock", l.name, "reason", reason)
+	}
 	c.end(l, &Error{Err: ErrLost, Name: l.name, Reason: reason})
 	kept := c.queue[:0]
 	for _, k := range c.queue {

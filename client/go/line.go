@@ -7,10 +7,7 @@ import (
 )
 
 const (
-	lineBytes   = 2048 // a line of redlockd has at most so many
-	nameBytes   = 200
 	namesBytes  = 800 // of several names together, so that a line has room for all options
-	wordBytes   = 64
 	durationMax = 30 * 24 * time.Hour
 )
 
@@ -18,6 +15,7 @@ const (
 type answer struct {
 	tag, code, name, text      string // text: the whole line without its tag
 	token, reason, mode        string
+	state, host, data          string
 	features                   string // with commas between
 	fence, until, now          int64
 	behind, retry, proto, slot int64
@@ -26,8 +24,9 @@ type answer struct {
 // The parts that a line must have to be of use.
 var needs = map[string]string{
 	"+LOCKED": "name token fence until", "+UNLOCKED": "name", "+EXTENDED": "name until", "+HELD": "name until",
-	"+HELLO": "proto now", "+OK": "", "+PONG": "", "+BYE": "",
-	"!EXPIRING": "name token", "!LOST": "name token", "!RENEWED": "name token until", "!DRAIN": "", "!CLOCK": "",
+	"+HELLO": "proto now", "+OK": "", "+PONG": "", "+BYE": "", "+KEPT": "name", "+DATA": "name", "+WATCHING": "name state",
+	"+END":      "",
+	"!EXPIRING": "name token", "!LOST": "name token", "!RENEWED": "name token until", "!DRAIN": "", "!CLOCK": "", "!NOW": "name state",
 }
 
 // parseAnswer reads a line without its end. False: no redlockd of this protocol wrote it.
@@ -46,6 +45,9 @@ func parseAnswer(line string) (*answer, bool) {
 	}
 	a.text = strings.TrimLeft(line, " ")
 	a.code, line, _ = strings.Cut(a.text, " ")
+	if a.code == "*" {
+		return a, true
+	}
 	if len(a.code) < 2 || !strings.Contains("+-!", a.code[:1]) {
 		return nil, false
 	}
@@ -91,6 +93,12 @@ func (a *answer) pair(key, value string) bool {
 		text = &a.mode
 	case "features":
 		text = &a.features
+	case "state":
+		text = &a.state
+	case "host":
+		text = &a.host
+	case "data":
+		text = &a.data
 	case "fence":
 		number = &a.fence
 	case "until":
@@ -127,6 +135,7 @@ func (a *answer) hasFeature(word string) bool {
 func (a *answer) has(need string) bool {
 	return !(strings.Contains(need, "name") && a.name == "" ||
 		strings.Contains(need, "token") && !isToken(a.token) ||
+		strings.Contains(need, "state") && a.state == "" ||
 		strings.Contains(need, "fence") && a.fence <= 0 ||
 		strings.Contains(need, "until") && a.until < 0 ||
 		strings.Contains(need, "proto") && a.proto != 1 ||
@@ -150,6 +159,11 @@ func isWord(text string, most int) bool {
 	return true
 }
 
+// isData reports whether a holder may tell this.
+func isData(text string) bool {
+	return text != "" && len(text) <= dataBytes && strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) < 0
+}
+
 // isNames reports whether this is a name, or several with commas between them, as Lock.Name returns them.
 func isNames(text string) bool {
 	for _, name := range strings.Split(text, ",") {
@@ -165,6 +179,13 @@ func appendNumber(line []byte, key string, n int64) []byte {
 		return line
 	}
 	return strconv.AppendInt(append(line, key...), n, 10)
+}
+
+func appendText(line []byte, key, text string) []byte {
+	if text == "" {
+		return line
+	}
+	return append(append(line, key...), text...)
 }
 
 // milliseconds rounds up, so that redlockd is asked for no less than the caller wants.

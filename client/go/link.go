@@ -18,9 +18,10 @@ type link struct {
 	client    *Client
 	conn      net.Conn
 	in        *bufio.Reader
-	local     bool // a Unix socket
-	out       []byte
-	wake      chan struct{} // there is something to write
+	local     bool   // a Unix socket
+	out       []byte // to be written
+	spare     []byte
+	writing   bool          // a goroutine writes, and what is added to out too
 	bye       chan struct{} // closed at its end, or at +BYE
 	byeSaid   bool
 	ended     bool
@@ -30,6 +31,7 @@ type link struct {
 	long      int              // and how many may wait
 	crowded   bool             // locks wait to be resumed until some are answered
 	repeats   bool             // redlockd repeats RESUME and downgrades for as long as wait=
+	keeps     bool             // redlockd keeps names
 	greetings int              // how many HELLOs on a new connection are to tell its clock; 0: that is told
 	refuted   bool             // one of them has shown that a clock stood still
 	half      atomic.Int64     // ms: since when a line is being read that has not come as a whole; 0: none is
@@ -67,8 +69,8 @@ func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, lineBytes), calls: map[uint64]*call{},
-		wake: make(chan struct{}, 1), bye: make(chan struct{}), greetings: 1}
+	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, serverLineBytes), calls: map[uint64]*call{},
+		bye: make(chan struct{}), greetings: 1}
 	lk.local = conn.RemoteAddr().Network() == "unix"
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
@@ -197,7 +199,7 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 	c.links[lk] = struct{}{}
 	c.greeted(lk, hello, received)
 	go lk.read()
-	go lk.writeAll()
+	c.happened("connected", "address", lk.conn.RemoteAddr().String())
 	c.flush()
 }
 
@@ -229,7 +231,7 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	}
 	lk.ended = true
 	lk.sayBye()
-	lk.wakeWriter()
+	lk.conn.SetWriteDeadline(time.Now())
 	delete(c.links, lk)
 	if why.also == nil && c.binds(lk) {
 		// Only we have given it up. Its end would give back locks that are about to be resumed.
@@ -238,6 +240,9 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 		lk.conn.Close()
 	}
 	now := nowMS()
+	if !c.closed {
+		c.happened("disconnected", "why", why.Error())
+	}
 	if c.link == lk {
 		c.link, c.why, c.before = nil, why, lk.sample
 		c.failures++
@@ -250,6 +255,11 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	for _, l := range c.byToken {
 		if l.link == lk {
 			c.detach(l)
+		}
+	}
+	for _, w := range c.watches {
+		if w.link == lk {
+			w.link = nil
 		}
 	}
 	c.flush()
@@ -289,9 +299,12 @@ func (c *Client) requeue(lk *link) {
 		switch {
 		case k.own && k.verb == "RESUME":
 			k.lock.resuming = false
+		case k.own && k.watch != nil:
+			k.watch.asked = false
 		case k.own: // its lock is resumed, and the answer to that says whether it is to be asked again
 		case k.abandoned && k.verb != "UNLOCK": // nobody waits for it
 		default:
+			k.rows = nil
 			again = append(again, k)
 		}
 	}
@@ -331,11 +344,34 @@ func (lk *link) sayBye() {
 
 // ---- writing ----
 
+// wakeWriter has a goroutine write what is to be written, unless one does already.
 func (lk *link) wakeWriter() {
-	select {
-	case lk.wake <- struct{}{}:
-	default:
+	if lk.writing || len(lk.out) == 0 {
+		return
 	}
+	lk.writing = true
+	go func() {
+		lk.client.mu.Lock()
+		lk.writeAll()
+		lk.client.mu.Unlock()
+	}()
+}
+
+// writeAll writes the lines that have come together, until there are no more. The client's mutex is held, but not while
+// it writes. That does not block for long, since all requests that may be under way fit into the socket's buffer.
+func (lk *link) writeAll() {
+	for lk.writing = true; len(lk.out) > 0 && !lk.ended; {
+		out := lk.out
+		lk.out = lk.spare[:0] // two buffers, one of which is being written
+		lk.client.mu.Unlock()
+		_, err := lk.conn.Write(out)
+		lk.client.mu.Lock()
+		lk.spare = out
+		if err != nil {
+			lk.client.linkBreak(lk, &Error{Err: ErrUnreachable, Text: err.Error(), also: err})
+		}
+	}
+	lk.writing = false
 }
 
 func (lk *link) write(line string) {
@@ -347,6 +383,9 @@ func (lk *link) send(k *call, now int64) {
 	if k.lock != nil && !(k.verb == "RESUME" && !k.own) {
 		k.token = k.lock.token
 	}
+	if k.keep > 0 && !lk.keeps {
+		k.keep, k.keepless = 0, true
+	}
 	if !lk.sample.same && now-lk.helloLast > helloStale {
 		lk.sendHello(now) // no lock was held for a while, and the deadline of the next needs a fresh sample
 	}
@@ -354,7 +393,6 @@ func (lk *link) send(k *call, now int64) {
 	*lk.count(k.long)++
 	lk.calls[k.serial] = k
 	lk.out = k.line(lk.out, now, lk.repeats)
-	lk.wakeWriter()
 }
 
 func (lk *link) count(long bool) *int {
@@ -389,34 +427,11 @@ func (lk *link) forget(k *call) {
 	*lk.count(k.long)--
 }
 
-// writeAll writes the lines that have come together since the last write.
-func (lk *link) writeAll() {
-	c := lk.client
-	var spare []byte
-	for range lk.wake {
-		c.mu.Lock()
-		out, ended := lk.out, lk.ended
-		lk.out, spare = spare[:0], out // two buffers, one of which is being written
-		c.mu.Unlock()
-		if ended {
-			return
-		}
-		lk.conn.SetWriteDeadline(time.Now().Add(patienceMost * time.Millisecond))
-		if len(out) == 0 {
-			continue
-		}
-		if _, err := lk.conn.Write(out); err != nil {
-			c.linkDown(lk, &Error{Err: ErrUnreachable, Text: err.Error(), also: err})
-			return
-		}
-	}
-}
-
 // ---- time ----
 
 func (lk *link) tick(now int64, soon func(int64)) {
 	c := lk.client
-	if len(lk.calls) > 0 || c.binds(lk) {
+	if len(lk.calls) > 0 || c.binds(lk) || len(c.watches) > 0 {
 		lk.tickPing(now, soon)
 	}
 	if lk.sample.same || lk.helloSent != 0 || len(c.locks) == 0 {

@@ -14,6 +14,8 @@ type options struct {
 	waitGiven  bool
 	lease      bool
 	note, mode string
+	data       string
+	atLeast    int64 // ms
 	slots      int64
 	reentrant  bool
 	bad        string // why the options are not allowed; "": they are
@@ -73,6 +75,25 @@ func Slots(n int) LockOption {
 	}
 }
 
+// Data is what the holder tells others, by Who and Watch: where it can be reached, mostly. 1 to 256 printable ASCII
+// characters without space and ". It is for the exclusive lock of one name, and no lease. Lock.SetData changes it.
+func Data(text string) LockOption {
+	return func(o *options) {
+		if o.data = text; !isData(text) {
+			o.bad = badData
+		}
+	}
+}
+
+const badData = "data has 1 to 256 printable ASCII characters, and no space or \""
+
+// AtLeast keeps the name taken for so long from the grant on: if the lock is given back earlier, that is as by
+// UnlockKeep with what is left. So a job that many hosts begin at about the same time runs once. It is for the exclusive
+// lock of one name.
+func AtLeast(d time.Duration) LockOption {
+	return func(o *options) { o.atLeast = o.duration(d, "AtLeast") }
+}
+
 // Reentrant lets a task enter again: if the context comes from a lock of this name and client (Lock.Context, or the
 // context that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often. In another mode it is ErrMode.
 func Reentrant() LockOption { return func(o *options) { o.reentrant = true } }
@@ -106,6 +127,7 @@ type Lock struct {
 	token       string
 	fence, slot int64
 	maxUntil    int64 // ms; 0: no end
+	keepUntil   int64 // ms, by AtLeast
 	until       int64 // ms, of the daemon's clock
 	toldBy      *daemon
 	span        int64 // ms, of the last grant or renewal
@@ -211,7 +233,23 @@ const unlockGrace = 2 * time.Second
 // it was lost before, and another may have had it while you worked; that is told once, and later calls return
 // ErrNotHeld. ErrNoQuorum, ErrNoAnswer, ErrUnreachable: not known; the lock is free when its TTL is over at the
 // latest. If the context has ended, Unlock asks all the same, and waits for the answer for 2 s.
-func (l *Lock) Unlock(ctx context.Context) error {
+func (l *Lock) Unlock(ctx context.Context) error { return l.unlock(ctx, 0) }
+
+// UnlockKeep gives the lock back, and the name stays taken for so long from now on: nobody holds it, and nobody can lock
+// it. So of ten hosts that run a job at each full hour, the first does it. It is for the exclusive lock of one name. With
+// Reentrant, the last Unlock is the one that counts. After an error the name is not surely kept; the lock is given back all the
+// same, as by Unlock, with its errors. ErrBadArg: a list, a place, a reader, or longer than max_keep; ErrLimit: this
+// redlockd keeps too many names.
+func (l *Lock) UnlockKeep(ctx context.Context, keep time.Duration) error {
+	if keep <= 0 || keep > durationMax {
+		err := &Error{Err: ErrBadArg, Name: l.name, Text: "a name is kept for more than 0 and at most 720h"}
+		l.Unlock(ctx)
+		return err
+	}
+	return l.unlock(ctx, milliseconds(keep))
+}
+
+func (l *Lock) unlock(ctx context.Context, keep int64) error {
 	c := l.client
 	c.mu.Lock()
 	if l.state == lockHeld && l.depth > 1 {
@@ -230,6 +268,10 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	c.cancelResume(l)
 	c.end(l, &Error{Err: ErrNotHeld, Name: l.name, Text: "it was unlocked"})
 	request := newCall("UNLOCK", l, l.name)
+	if left := l.keepUntil - nowMS(); left > keep {
+		keep = left
+	}
+	request.keep = keep
 	_, err := c.ask(ctx, request, c.config.Timeout, unlockGrace)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Err == ErrNotHeld {
@@ -244,24 +286,34 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl < 0 || ttl > durationMax {
 		return &Error{Err: ErrBadArg, Name: l.name, Text: "a TTL is 0 to 720h"}
 	}
-	return l.prove(ctx, "EXTEND", milliseconds(ttl))
+	return l.prove(ctx, &call{verb: "EXTEND", ttl: milliseconds(ttl)})
+}
+
+// SetData changes what the lock tells others. The lock was taken with Data, else the error is ErrMode. ErrNoQuorum: some
+// may still hear what was told before.
+func (l *Lock) SetData(ctx context.Context, text string) error {
+	if !isData(text) || !l.isSession() {
+		return &Error{Err: ErrBadArg, Name: l.name, Text: badData + "; and a lease has none"}
+	}
+	return l.prove(ctx, &call{verb: "DATA", data: text})
 }
 
 // Check asks redlockd (which asks the masters about a lease) whether the lock is still held, and until when. A lock that
 // redlockd renews does not need it: Valid knows.
-func (l *Lock) Check(ctx context.Context) error { return l.prove(ctx, "CHECK", 0) }
+func (l *Lock) Check(ctx context.Context) error { return l.prove(ctx, &call{verb: "CHECK"}) }
 
-func (l *Lock) prove(ctx context.Context, verb string, ttl int64) error {
+// prove is for requests that redlockd answers by whether the lock is held.
+func (l *Lock) prove(ctx context.Context, k *call) error {
 	c := l.client
 	c.mu.Lock()
 	if err := l.err; err != nil {
 		c.mu.Unlock()
 		return err
 	}
-	request := newCall(verb, l, l.name)
-	if request.ttl = ttl; verb == "EXTEND" && ttl == 0 {
-		request.ttl = l.options.ttl
+	k.lock, k.name, k.done = l, l.name, make(chan outcome, 1)
+	if k.verb == "EXTEND" && k.ttl == 0 {
+		k.ttl = l.options.ttl
 	}
-	_, err := c.ask(ctx, request, c.config.Timeout, 0)
+	_, err := c.ask(ctx, k, c.config.Timeout, 0)
 	return err
 }

@@ -2,7 +2,6 @@ package redlockd
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -39,10 +38,8 @@ func (m *Mutex) Lock() {
 			m.mu.Unlock()
 			return
 		}
-		for _, hopeless := range []error{ErrBadArg, ErrClosed, ErrUsage, ErrAuth, ErrDenied, ErrUnsupported} {
-			if errors.Is(err, hopeless) {
-				panic(err)
-			}
+		if isHopeless(err) {
+			panic(err)
 		}
 		time.Sleep(mutexPause)
 	}

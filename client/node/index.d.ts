@@ -1,11 +1,12 @@
 /// <reference types="node" />
 import { EventEmitter } from 'node:events';
+import { ClosedError, LostError } from './lib/errors.js';
 
 /** All times are in milliseconds, whole numbers up to 30 days. */
 export interface LockOptions {
   /** How long it lasts if nobody renews it; redlockd's default_ttl if left out. */
   ttl?: number;
-  /** How long to wait while another has it; 0 (the default): not at all. Infinity: 30 days. */
+  /** How long to wait while another has it; 0: not at all. Left out, or Infinity: 30 days. */
   wait?: number;
   /** For how long redlockd renews it at most, from the grant on; at least the ttl. */
   max?: number;
@@ -17,6 +18,9 @@ export interface LockOptions {
   slots?: number;
   /** A word of at most 64 visible ASCII characters that SHOW LOCKS tells. */
   note?: string;
+  /** What others read with who() and watch(), as where this holder can be reached: 1 to 256 visible ASCII characters, no ".
+   * For a session lock of one name, exclusive and without slots. */
+  data?: string;
   /** Ends the wait: the promise then rejects with a CancelledError. */
   signal?: AbortSignal;
 }
@@ -26,7 +30,27 @@ export type ResumeOptions = Pick<LockOptions, 'ttl' | 'max' | 'note' | 'signal'>
 export interface UsingOptions extends LockOptions {
   /** Within another reentrant using() of the same name in the same asynchronous task, enters that lock again. */
   reentrant?: boolean;
+  /** If the body succeeds, nobody gets the name until so many ms after the lock's beginning: for a job that is to run once
+   * in a period. Where redlockd would not keep it, a line of log says so. */
+  atLeast?: number;
 }
+
+export interface LeadOptions extends Pick<LockOptions, 'ttl' | 'max' | 'note' | 'data'> {
+  /** Ends the wait, and the body's signal. */
+  signal?: AbortSignal;
+}
+
+/** Who has a name. unknown: too few masters answered. fence and data are there where the holder tells something. */
+export interface NameState {
+  state: 'held' | 'free' | 'kept' | 'unknown';
+  mode?: 'shared';
+  fence?: number;
+  host?: string;
+  data?: string;
+}
+
+/** What a program wrote there may be hostile text. */
+export type Row = Record<string, string>;
 
 export interface ClientOptions {
   /** "unix:/path", "host:port", "[::1]:port", "tls://host:port"; else REDLOCK_ADDRESS, else the usual places. */
@@ -42,6 +66,9 @@ export interface ClientOptions {
   ca?: string;
   cert?: string;
   key?: string;
+  /** Takes a line of log for each connection that broke or was made again, and each lock that was resumed or lost. Without
+   * it, NODE_DEBUG=redlockd shows these lines. */
+  log?: (line: string) => void;
 }
 
 /** A client has one connection to redlockd, made at the first request, and belongs to its thread. A thread needs only
@@ -54,15 +81,33 @@ export class Client {
   using<T>(name: string | string[], body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
   using<T>(name: string | string[], options: UsingOptions | undefined,
     body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  /** Takes a lock. Several names: all or none, as one lock. */
+  /** Takes a lock, and waits for it. Several names: all or none, as one lock. */
   lock(name: string | string[], options?: LockOptions): Promise<Lock>;
+  /** Takes it without waiting: while another has it, that is a BusyError. */
+  tryLock(name: string | string[], options?: Omit<LockOptions, 'wait'>): Promise<Lock>;
   /** Takes over a lock by its token, as a session lock of this client. */
   resume(name: string | string[], token: string, options?: ResumeOptions): Promise<Lock>;
   /** A handle for a token from elsewhere; asks nobody, and knows nothing until check() or extend(). */
   attach(name: string | string[], token: string): Lock;
+  /** Waits until this program leads, which is to hold the lock, and runs body while it does. When it leads no more, the
+   * signal is aborted; when the body has ended then, whatever its outcome, this waits again. Resolves to what the body
+   * resolved to while it led, and rejects as it did; else with a CancelledError by options.signal, or what redlockd refuses.
+   * While redlockd is away, or too few masters answer, it goes on asking. data: by default HOST/PID. */
+  lead<T>(name: string, body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  lead<T>(name: string, options: LeadOptions | undefined,
+    body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  /** Who has the name and who waits for it, by what the masters say; see protocol.txt. */
+  who(name: string): Promise<Row[]>;
+  /** What redlockd knows: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION. */
+  show(what: string): Promise<Row[]>;
+  /** Who has the name, now and at each change, until the loop is left: for await (const state of client.watch(name)).
+   * A reconnection is not told. It may miss what lies between two states. */
+  watch(name: string): AsyncGenerator<NameState, void, void>;
+  /** The address, whether it is connected, and its locks, without their tokens. */
+  toJSON(): object;
   /** Gives back all session locks and ends the connection, within 2 s. Leases stay. Never rejects. */
   close(): Promise<void>;
-  /** Lets the process end while the client is open. */
+  /** Lets the process end while the client has something to do. While it has nothing to do, it may end anyway. */
   unref(): this;
   ref(): this;
   [Symbol.asyncDispose](): Promise<void>;
@@ -87,8 +132,15 @@ export class Lock extends EventEmitter {
   valid(): number;
   /** @throws LostError unless valid() > 0 */
   assertHeld(): void;
-  /** Gives it back, within 2 s. Rejects with a LostError, once, if it was lost before. */
-  release(): Promise<void>;
+  /** Gives it back, within 2 s. Rejects with a LostError, once, if it was lost before.
+   * keep: for so many ms from now on nobody gets the name, though nobody holds it. For an exclusive lock of one name. After
+   * a BadArgumentError, LimitError or UnsupportedError redlockd would not keep it, and the lock was given back. After other
+   * errors it is not kept, unless the connection broke meanwhile. */
+  release(options?: { keep?: number }): Promise<void>;
+  /** Changes the data of a lock that was taken with `data`. After a NoQuorumError either text may stand. */
+  setData(data: string): Promise<void>;
+  /** Name, state, valid and fence, without the token. */
+  toJSON(): object;
   /** Makes it last ttl ms from now, never shorter. Resolves to valid(). */
   extend(ttl?: number): Promise<number>;
   /** Asks redlockd. Resolves to valid(). */
@@ -99,8 +151,10 @@ export class Lock extends EventEmitter {
    * on asking, and another call tells when it is done. `mode` says what it is. A reader's stays as it is. */
   downgrade(): Promise<number>;
   on(event: 'expiring' | 'resumed', listener: () => void): this;
+  on(event: 'lost', listener: (error: LostError | ClosedError) => void): this;
   once(event: 'expiring' | 'resumed', listener: () => void): this;
-  off(event: 'expiring' | 'resumed', listener: () => void): this;
+  once(event: 'lost', listener: (error: LostError | ClosedError) => void): this;
+  off(event: 'expiring' | 'resumed' | 'lost', listener: (error: LostError | ClosedError) => void): this;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -111,51 +165,4 @@ export function nameOf(...parts: (string | number | bigint)[]): string;
 /** The parts of a name by nameOf(), for people to read. */
 export function partsOf(name: string): string[];
 
-export type ErrorCode = 'BUSY' | 'TIMEOUT' | 'NOQUORUM' | 'NOTHELD' | 'CANCELLED' | 'MODE' | 'LIMIT' | 'DRAINING' | 'DENIED' |
-  'AUTH' | 'UNSUPPORTED' | 'BADARG' | 'LOST' | 'UNREACHABLE' | 'NOANSWER' | 'PROTOCOL' | 'CLOSED' | 'USAGE';
-
-/** The base of every error of this package. The message is redlockd's own line where redlockd refused. */
-export class RedlockdError extends Error {
-  readonly code: ErrorCode;
-  /** After how many ms asking again may help. */
-  readonly retryMs?: number;
-}
-/** Another has the lock, and the caller did not wait. */
-export class BusyError extends RedlockdError {}
-/** Another has the lock, and the time to wait is over. */
-export class LockTimeoutError extends RedlockdError {}
-/** Too few masters answered. Of a release, extend or check the outcome is open. */
-export class NoQuorumError extends RedlockdError {}
-/** The token does not hold the lock. */
-export class NotHeldError extends RedlockdError {}
-/** The wait was aborted: the error's name is "AbortError", and its cause is the reason of the signal. */
-export class CancelledError extends RedlockdError {}
-/** The lock is held in another mode. */
-export class ModeError extends RedlockdError {}
-/** A limit of redlockd is reached; the message names the setting. */
-export class LimitError extends RedlockdError {}
-/** redlockd is shutting down and grants no new locks. */
-export class DrainingError extends RedlockdError {}
-/** This user may not do that. */
-export class DeniedError extends RedlockdError {}
-/** redlockd wants a user and a secret, or refuses those that were given. */
-export class AuthError extends RedlockdError {}
-/** This redlockd cannot do that. */
-export class UnsupportedError extends RedlockdError {}
-/** An argument is not allowed. */
-export class BadArgumentError extends RedlockdError {}
-/** The lock was lost before it was given back: another may have had it. */
-export class LostError extends RedlockdError {
-  /** redlockd's word (expired max gone released moved denied ...), or "refused": the lock could not be resumed. */
-  readonly reason: string;
-}
-/** There is no connection to redlockd; the message says why. */
-export class UnreachableError extends RedlockdError {}
-/** redlockd did not answer in time. A lock that is granted later is given back. */
-export class NoAnswerError extends RedlockdError {}
-/** What answers is no redlockd, or its answer does not fit the request. */
-export class ProtocolError extends RedlockdError {}
-/** The client was closed. */
-export class ClosedError extends RedlockdError {}
-/** Wrong use: a secret would go out in the clear, or cannot be read. */
-export class UsageError extends RedlockdError {}
+export * from './lib/errors.js';

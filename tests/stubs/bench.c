@@ -1,4 +1,4 @@
-/* bench SECONDS: 64 tasks over one connection on distinct names, with libredlock: LOCK and UNLOCK in turns.
+/* bench SECONDS [TASKS]: so many tasks (64) over one connection on distinct names, with libredlock: LOCK and UNLOCK in turns.
  * Prints "cycles N": how many pairs of a LOCK and an UNLOCK were done in each second. `make bench-stubs` runs
  * it beside the other languages. */
 #include <poll.h>
@@ -9,7 +9,7 @@
 
 #include <redlock.h>
 
-enum { TASKS = 64, TTL_MS = 10000 };
+enum { TTL_MS = 10000 };
 
 struct bench {
     unsigned long cycles;
@@ -54,14 +54,15 @@ static void happened(struct redlock *redlock, const struct redlock_event *event,
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? strtod(argv[1], NULL) : 2;
+    long tasks = argc > 2 ? strtol(argv[2], NULL, 10) : 64;
     int64_t start_ms = now_ms();
     struct bench bench = {.end_ms = start_ms + (int64_t)(seconds * 1000)};
     struct redlock *redlock = redlock_open(NULL, NULL);
 
     redlock_set_callback(redlock, happened, &bench);
-    for (int i = 0; i < TASKS; i++) {
+    for (long i = 0; i < tasks; i++) {
         char name[32];
-        (void)snprintf(name, sizeof name, "bench-%d", i);
+        (void)snprintf(name, sizeof name, "bench-%ld", i);
         take(redlock, name);
     }
     while (now_ms() < bench.end_ms) {

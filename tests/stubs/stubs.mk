@@ -9,7 +9,10 @@ $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
 
 -include $(STUBS_BENCH_OBJ:.o=.d)
 
-CHECKS += tests/stubs/auth.sh
+CHECKS += tests/stubs/auth.sh tests/stubs/table.sh
+
+stubs: ## write anew what the client libraries have from proto/stubs.def: errors, options, limits
+	@python3 proto/stubs.py
 
 check-stubs: all objects ## what takes too long for make check: 10,000 cycles, and all examples, in each language that is installed
 	@$(MAKE) --no-print-directory $(PARALLEL) check-python check-node check-go check-java
@@ -17,4 +20,4 @@ check-stubs: all objects ## what takes too long for make check: 10,000 cycles, a
 bench-stubs: all $(BUILD)/tests/stubs/bench $(STUBS_BENCHES) ## throughput of each client library whose language is installed, beside libredlock's
 	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench $(STUBS_BENCHES)
 
-.PHONY: check-stubs bench-stubs
+.PHONY: stubs check-stubs bench-stubs

@@ -1,6 +1,6 @@
-// Bench measures how many times a second 64 tasks lock and unlock, each a name of its own, over one connection.
+// Bench measures how many times a second so many tasks (64) lock and unlock, each a name of its own, over one connection.
 //
-//	bench [-tasks 64] [SECONDS]        at $REDLOCK_ADDRESS; prints "cycles N": pairs of lock and unlock a second
+//	bench [SECONDS [TASKS]]        at $REDLOCK_ADDRESS; prints "cycles N": pairs of lock and unlock a second
 package main
 
 import (
@@ -17,12 +17,18 @@ import (
 )
 
 func main() {
-	tasks := flag.Int("tasks", 64, "goroutines, each with a name of its own")
 	flag.Parse()
 	seconds := 2.0
 	if flag.NArg() > 0 {
 		var err error
 		if seconds, err = strconv.ParseFloat(flag.Arg(0), 64); err != nil {
+			log.Fatal(err)
+		}
+	}
+	tasks := 64
+	if flag.NArg() > 1 {
+		var err error
+		if tasks, err = strconv.Atoi(flag.Arg(1)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -35,7 +41,7 @@ func main() {
 	var cycles atomic.Int64
 	var all sync.WaitGroup
 	start := time.Now()
-	for i := 0; i < *tasks; i++ {
+	for i := 0; i < tasks; i++ {
 		all.Add(1)
 		go func(name string) {
 			defer all.Done()

@@ -52,6 +52,7 @@ type handle struct {
 	mutex   sync.Mutex
 	waiting bool
 	cancel  context.CancelFunc
+	unwatch context.CancelFunc
 	lock    *redlockd.Lock
 }
 
@@ -64,8 +65,9 @@ type command struct {
 func parse(line string) (c command) {
 	c.options = map[string]string{}
 	first := 0
-	if strings.HasPrefix(line, "lock ") || strings.HasPrefix(line, "resume ") || strings.HasPrefix(line, "attach ") {
-		first = 2 // the name may have "=", in a case about forbidden names
+	switch verb, _, _ := strings.Cut(line, " "); verb {
+	case "lock", "resume", "attach", "data":
+		first = 2 // it may have "=", in a case about forbidden names, or as data
 	}
 	for i, word := range strings.Fields(line) {
 		if key, value, pair := strings.Cut(word, "="); pair && i > first {
@@ -113,6 +115,8 @@ func (c command) lockOptions() (opts []redlockd.LockOption) {
 			opts = append(opts, redlockd.Lease())
 		case "mode":
 			opts = append(opts, redlockd.Shared())
+		case "data":
+			opts = append(opts, redlockd.Data(value))
 		case "slots":
 			n, _ := strconv.Atoi(value)
 			opts = append(opts, redlockd.Slots(n))
@@ -190,8 +194,12 @@ func (h *handle) ask(l *redlockd.Lock, c command) {
 	switch {
 	case l == nil:
 		err = &redlockd.Error{Err: redlockd.ErrNotHeld}
+	case c.words[0] == "unlock" && c.options["keep"] != "":
+		err = l.UnlockKeep(ctx, c.span("keep"))
 	case c.words[0] == "unlock":
 		err = l.Unlock(ctx)
+	case c.words[0] == "data":
+		err = l.SetData(ctx, c.words[2])
 	case c.words[0] == "check":
 		err = l.Check(ctx)
 	case c.words[0] == "downgrade":
@@ -205,13 +213,61 @@ func (h *handle) ask(l *redlockd.Lock, c command) {
 		sayError(h.name, err)
 		return
 	}
-	done := map[string]string{"unlock": "unlocked", "check": "checked", "extend": "extended"}[c.words[0]]
-	if c.words[0] == "unlock" {
+	done := map[string]string{"unlock": "unlocked", "check": "checked", "extend": "extended", "data": "data"}[c.words[0]]
+	if c.options["keep"] != "" {
+		done = "kept"
+	}
+	if c.words[0] == "unlock" || c.words[0] == "data" {
 		say("%s %s", h.name, done)
 	} else if c.words[0] == "downgrade" {
 		say("%s downgraded%s", h.name, numbers(l))
 	} else {
 		say("%s %s valid=%d", h.name, done, l.Valid().Milliseconds())
+	}
+}
+
+// rows obeys who and show.
+func (h *handle) rows(client *redlockd.Client, c command) {
+	ask := client.Who
+	if c.words[0] == "show" {
+		ask = client.Show
+	}
+	rows, err := ask(context.Background(), c.words[2])
+	if err != nil {
+		sayError(h.name, err)
+		return
+	}
+	for _, row := range rows {
+		text := ""
+		for key, value := range row {
+			text += " " + key + "=" + value
+		}
+		say("%s row%s", h.name, text)
+	}
+	say("%s rows %d", h.name, len(rows))
+}
+
+func (h *handle) states(ctx context.Context, client *redlockd.Client, c command) {
+	states, err := client.Watch(ctx, c.words[2])
+	if err != nil && ctx.Err() == nil {
+		sayError(h.name, err)
+		return
+	}
+	for s := range states {
+		if s.Err != nil {
+			sayError(h.name, s.Err)
+			return
+		}
+		text := ""
+		for key, value := range map[string]string{"mode": s.Mode, "host": s.Host, "data": s.Data} {
+			if value != "" {
+				text += " " + key + "=" + value
+			}
+		}
+		if s.Fence > 0 {
+			text += fmt.Sprintf(" fence=%d", s.Fence)
+		}
+		say("%s now state=%s%s", h.name, s.State, text)
 	}
 }
 
@@ -265,7 +321,21 @@ func (h *handle) obey(client *redlockd.Client, c command) {
 		go h.take(ctx, client, c)
 	case "cancel":
 		h.cancel()
-	case "unlock", "check", "extend", "downgrade":
+	case "who", "show":
+		go h.rows(client, c)
+	case "watch":
+		ctx, cancel := context.WithCancel(context.Background())
+		h.unwatch = cancel
+		go h.states(ctx, client, c)
+	case "unwatch":
+		if h.unwatch == nil {
+			say("%s error NOTHELD", h.name)
+			return
+		}
+		h.unwatch()
+		h.unwatch = nil
+		say("%s unwatched", h.name)
+	case "unlock", "check", "extend", "downgrade", "data":
 		go h.ask(h.lock, c)
 	default:
 		fmt.Fprintf(os.Stderr, "driver: %s is no command of this driver\n", c.words[0])
@@ -274,7 +344,7 @@ func (h *handle) obey(client *redlockd.Client, c command) {
 }
 
 func main() {
-	fmt.Println("driver go features=attach,auth,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice")
+	fmt.Println("driver go features=attach,auth,client,close-wakes,closed,data,downgrade,drain,keep,lists,notheld-again,quit,resume,rows,shared,slots,timeout,twice,watch")
 	handles := map[string]*handle{}
 	var client *redlockd.Client
 	input := bufio.NewScanner(os.Stdin)

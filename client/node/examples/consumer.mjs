@@ -48,7 +48,7 @@ async function handle([id, fields]) {
   const ttl = Number(ttlMs);
   try {
     // max: a consumer that stands still keeps its message for no longer than this and one ttl.
-    await client.using(`${stream}/${id}`, { ttl, max: 3 * ttl }, (signal, lock) => handleLocked(lock, id, fields));
+    await client.using(`${stream}/${id}`, { ttl, max: 3 * ttl, wait: 0 }, (signal, lock) => handleLocked(lock, id, fields));
   } catch (error) {
     if (error instanceof BusyError) return;
     if (error instanceof LostError) return void console.log(`${name}: lost ${id}`);

@@ -29,7 +29,7 @@ async function place(url, number, what, lock) {
 const [url, number, what] = process.argv.slice(2);
 const client = new Client();
 try {
-  const lock = await client.lock(`order/${number}`, { hold: 'lease', ttl: TTL_MS });
+  const lock = await client.tryLock(`order/${number}`, { hold: 'lease', ttl: TTL_MS });
   const outcome = await place(url, number, what, lock);
   console.log(`order ${number}: ${outcome}`);
   if (outcome === 'not placed') await lock.release();

@@ -45,6 +45,10 @@ class Way {
       key: options.key ?? env.REDLOCK_KEY };
   }
 
+  toString() {
+    return (this.#address ? [this.#address] : DEFAULTS).map(show).join(' or ');
+  }
+
   get #hasSecret() {
     return Boolean(this.#user || this.#secretFile || this.#options.secret);
   }

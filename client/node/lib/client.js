@@ -1,44 +1,43 @@
 'use strict';
 const { AsyncLocalStorage } = require('node:async_hooks');
-const { setMaxListeners } = require('node:events');
-const { mono, bootCeil } = require('./clock.js');
+const { debuglog } = require('node:util');
+const { bootCeil } = require('./clock.js');
 const { Hold } = require('./hold.js');
 const { Lock } = require('./lock.js');
-const { Request } = require('./requests.js');
 const { Session } = require('./session.js');
 const { Way } = require('./address.js');
-const { downgrade } = require('./downgrade.js');
+const { lead } = require('./lead.js');
+const verbs = require('./verbs.js');
 const line = require('./line.js');
-const { BadArgumentError, CancelledError, ClosedError, LockTimeoutError, LostError, ModeError, NotHeldError } = require('./errors.js');
+const { BadArgumentError, LostError, NotHeldError, ClosedError, ModeError } = require('./errors.js');
 
 const TIMEOUT_MS = 10_000;
-const RELEASE_MS = 2000;
-const LOCK_OPTIONS = ['ttl', 'wait', 'max', 'hold', 'note', 'mode', 'slots', 'signal'];
+const LOCK_OPTIONS = ['ttl', 'wait', 'max', 'hold', 'note', 'mode', 'slots', 'data', 'signal'];
 const RESUME_OPTIONS = ['ttl', 'max', 'note', 'signal'];
-const CLIENT_OPTIONS = ['address', 'client', 'timeout', 'user', 'secret', 'secretFile', 'ca', 'cert', 'key'];
+const CLIENT_OPTIONS = ['address', 'client', 'timeout', 'user', 'secret', 'secretFile', 'ca', 'cert', 'key', 'log'];
+const debug = debuglog('redlockd');
 
 /** A client has one connection to redlockd, made when the first request comes. See index.d.ts. */
 class Client {
   #session;
-  #timeout;
-  #closed = false;
+  #log;
   #inside = undefined; // AsyncLocalStorage of what reentrant using() holds
 
   constructor(options = {}) {
     for (const key of Object.keys(options)) {
       if (!CLIENT_OPTIONS.includes(key)) throw new BadArgumentError(`there is no option ${key}: ${CLIENT_OPTIONS.join(', ')}`);
     }
-    const named = options.client === undefined ? '' : ` client=${line.word('client', options.client, 64)}`;
-    this.#timeout = line.milliseconds('timeout', options.timeout ?? TIMEOUT_MS, 1);
-    this.#session = new Session(new Way(options), `HELLO 1 events=renewed${named}`, this.#timeout);
+    const { client, timeout = TIMEOUT_MS, log = debug } = options;
+    const named = client === undefined ? '' : ` client=${line.option('client', client)}`;
+    this.#log = (text) => log(`redlockd: ${text}`);
+    this.#session = new Session(new Way(options), `HELLO 1 events=renewed${named}`, line.option('timeout', timeout), this.#log);
   }
-
-  // ---- what programs call ----
 
   async using(name, options, body) {
     if (typeof options === 'function') [options, body] = [{}, options];
-    if (typeof body !== 'function') throw new BadArgumentError('using() needs a function to run under the lock');
-    const { reentrant = false, ...wanted } = options ?? {};
+    mustBeFunction(body);
+    const { reentrant = false, atLeast, ...wanted } = options ?? {};
+    if (atLeast !== undefined) line.option('keep', atLeast);
     const inside = reentrant && this.#entered(line.names(name), wanted);
     const entry = inside || {
       name: line.names(name),
@@ -48,18 +47,28 @@ class Client {
     };
     const hold = Lock.holdOf(entry.lock);
     if (inside) hold.users++;
-    const leave = async () => --hold.users === 0 && entry.lock[Symbol.asyncDispose]();
     const run = () => body(entry.lock.signal, entry.lock);
     let result;
     try {
       if (reentrant) this.#inside ??= new AsyncLocalStorage();
       result = await (reentrant ? this.#inside.run(entry, run) : run());
     } catch (error) {
-      await leave().catch(() => {}); // the program's own error says more
+      await this.#leave(entry.lock, hold).catch(() => {}); // the program's own error says more
       throw error;
     }
-    await leave();
+    await this.#leave(entry.lock, hold, atLeast);
     return result;
+  }
+
+  async #leave(lock, hold, atLeast) {
+    if (--hold.users > 0) return;
+    const keep = atLeast ? Math.ceil(hold.began + atLeast - bootCeil()) : 0;
+    try {
+      await lock.release(keep > 0 ? { keep } : {});
+    } catch (error) {
+      if (error instanceof LostError || error instanceof NotHeldError || error instanceof ClosedError) throw error;
+      this.#log(`release of ${lock.name}: ${error.message}`);
+    }
   }
 
   /** What this task entered before. A reader does not enter as a writer. */
@@ -72,12 +81,34 @@ class Client {
     return entry;
   }
 
+  async lead(name, options, body) {
+    if (typeof options === 'function') [options, body] = [{}, options];
+    mustBeFunction(body);
+    return lead(this, name, options ?? {}, body, this.#log);
+  }
+
   async lock(name, options) {
-    return this.#take('LOCK', line.names(name), line.options(options, LOCK_OPTIONS));
+    const wanted = line.options({ wait: Infinity, ...options }, LOCK_OPTIONS);
+    const { data, hold, mode, slots } = wanted;
+    if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
+      throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
+    }
+    return this.#take(line.names(name), wanted);
   }
 
   async resume(name, token, options) {
-    return this.#take('RESUME', line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+    return this.#take(line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+  }
+
+  async tryLock(name, options) {
+    return this.lock(name, { ...options, wait: 0 });
+  }
+
+  async #take(name, { signal, ...options }, token) {
+    const hold = new Hold(name, options);
+    const lock = Lock.make(this.#session, hold);
+    await verbs.take(this.#session, hold, signal, token);
+    return lock;
   }
 
   attach(name, token) {
@@ -85,7 +116,20 @@ class Client {
     hold.token = checkedToken(token);
     hold.state = 'held';
     hold.reader = true; // that is not known, and a reader may do less
-    return Lock.make(this, hold);
+    return Lock.make(this.#session, hold);
+  }
+
+  async who(name) {
+    return verbs.rows(this.#session, `WHO ${line.names([name])}`);
+  }
+
+  async show(what) {
+    if (!/^[a-z]{1,20}$/i.test(what)) throw new BadArgumentError('show() takes a word: LOCKS, WAITERS, CLIENTS, NODES ...');
+    return verbs.rows(this.#session, `SHOW ${what.toUpperCase()}`);
+  }
+
+  watch(name) {
+    return this.#session.watches.add(line.names([name]));
   }
 
   ref() {
@@ -99,7 +143,6 @@ class Client {
   }
 
   close() {
-    this.#closed = true;
     return this.#session.close();
   }
 
@@ -107,154 +150,14 @@ class Client {
     await this.close();
   }
 
-  // ---- LOCK and RESUME of the program ----
-
-  #take(verb, name, { signal, ...options }, token) {
-    if (this.#closed) throw new ClosedError('the client was closed');
-    if (signal?.aborted) throw cancelled(signal);
-    const hold = new Hold(name, options);
-    const lock = Lock.make(this, hold);
-    const waitEnd = options.wait ? mono() + options.wait : 0;
-    return new Promise((resolve, reject) => {
-      const end = (error) => {
-        signal?.removeEventListener('abort', abort);
-        if (error) reject(error);
-        else resolve(lock);
-      };
-      const request = new Request({
-        name,
-        expects: '+LOCKED',
-        waits: waitEnd > 0,
-        giveUp: mono() + (options.wait ?? 0) + this.#timeout,
-        lines: () => verb === 'LOCK'
-          ? line.line(verb, name, { ...options, wait: waitEnd ? Math.max(0, waitEnd - mono()) || undefined : undefined })
-          : line.line(verb, name, { token, ...options }),
-        again: (answer, connection) => {
-          if (answer.code !== '-DRAINING' || request.abandoned || waitEnd <= mono()) return false;
-          request.refusedOn = connection;
-          this.#session.drain(connection);
-          return true;
-        },
-        onLost: () => request.abandoned && (request.settle(request.abandoned), true),
-        overdue: (error) => this.#abandon(request, error, end),
-        settled: (error, answer, connection) => {
-          if (!error && !request.abandoned) {
-            hold.granted(connection, answer.pairs);
-            this.#session.watch(hold);
-            return end();
-          }
-          const waited = error?.code === 'BUSY' && waitEnd > 0;
-          const why = request.abandoned ?? (waited ? new LockTimeoutError(error.message) : error);
-          if (error) return end(why);
-          this.#session.giveBack(name, answer.pairs.token, () => end(why));
-        },
-      });
-      request.abandon = (error) => this.#abandon(request, error, end);
-      const abort = () => this.#cancel(request, cancelled(signal));
-      if (signal) setMaxListeners(0, signal); // a signal that ends a whole program has many waits
-      signal?.addEventListener('abort', abort);
-      this.#session.ask(request);
-    });
-  }
-
-  /** The program waits on until it is sure that nothing is left behind, for RELEASE_MS at most. */
-  #cancel(request, error) {
-    if (!request.connection) {
-      this.#session.drop(request);
-      return request.settle(error);
-    }
-    request.abandoned = error;
-    request.giveUp = Math.min(request.giveUp, mono() + RELEASE_MS);
-    request.connection.ask(`CANCEL ${request.tag}`, { done() {}, lost() {} });
-    this.#session.wake(RELEASE_MS);
-  }
-
-  /** The program waits no more; a lock that is granted later is given back. */
-  #abandon(request, error, end) {
-    if (!request.abandoned && request.connection) this.#cancel(request, error);
-    else if (!request.connection) {
-      this.#session.drop(request);
-      request.settle(error);
-    }
-    request.giveUp = Infinity;
-    end(request.abandoned ?? error);
-  }
-
-  // ---- what a Lock asks ----
-
-  /** @hidden */
-  async release(hold) {
-    if (hold.state === 'over') return;
-    hold.releasing ??= this.#unlock(hold).finally(() => {
-      hold.state = 'over';
-      hold.bind(null);
-      this.#session.retire();
-    });
-    await hold.releasing;
-  }
-
-  #unlock(hold) {
-    this.#session.forget(hold);
-    this.#session.cancelResume(hold);
-    hold.end('giving');
-    return new Promise((resolve, reject) => {
-      const request = new Request({
-        name: hold.name,
-        expects: '+UNLOCKED',
-        giveUp: mono() + RELEASE_MS,
-        mustWait: () => hold.resuming, // its token is about to change
-        lines: () => line.line('UNLOCK', hold.name, { token: hold.token }),
-        settled: (error) => {
-          if (!error) return resolve();
-          // If UNLOCK was sent twice, the first may have given the lock back.
-          if (error.code === 'NOTHELD' && request.times > 1) return resolve();
-          reject(error.code === 'NOTHELD' && hold.fence ? new LostError(hold.name, 'gone', { cause: error }) : error);
-        },
-      });
-      this.#session.ask(request);
-    });
-  }
-
-  /** @hidden */
-  async extend(hold, ttl) {
-    const wanted = line.options({ ttl }, ['ttl']).ttl ?? hold.options.ttl;
-    await this.#askAbout(hold, '+EXTENDED', () => line.line('EXTEND', hold.name, { token: hold.token, ttl: wanted }));
-    hold.options.ttl = wanted;
-  }
-
-  /** @hidden */
-  async check(hold) {
-    await this.#askAbout(hold, '+HELD', () => line.line('CHECK', hold.name, { token: hold.token }));
-  }
-
-  /** @hidden */
-  async downgrade(hold) {
-    await downgrade(this.#session, hold, mono() + this.#timeout);
-  }
-
-  #askAbout(hold, expects, lines) {
-    if (hold.lost) throw hold.lost;
-    if (hold.state !== 'held') throw new NotHeldError(`${hold.name} was given back`);
-    return new Promise((resolve, reject) => {
-      this.#session.ask(new Request({
-        name: hold.name, hold, expects, lines, giveUp: mono() + this.#timeout,
-        mustWait: () => hold.resuming || this.#session.isLoose(hold),
-        settled: (error, answer, connection) => {
-          if (error?.code === 'NOTHELD' && hold.state === 'held') this.#session.lose(hold, 'gone');
-          if (error) return reject(error);
-          // An answer that comes too late proves nothing of the time in between; of a session lock redlockd knows better.
-          if (!hold.session && hold.state === 'held' && hold.isOver(bootCeil())) this.#session.lose(hold, 'expired');
-          if (hold.state !== 'held') return reject(hold.lost ?? new NotHeldError(`${hold.name} was given back`));
-          hold.tell(connection, answer.pairs.until);
-          this.#session.watch(hold);
-          resolve();
-        },
-      }));
-    });
+  toJSON() {
+    return this.#session.describe();
   }
 }
 
-const cancelled = (signal) => new CancelledError('the wait was aborted', { cause: signal.reason });
+function mustBeFunction(body) {
+  if (typeof body !== 'function') throw new BadArgumentError('the last argument is a function that runs under the lock');
+}
 
 function checkedToken(token) {
   if (line.isToken(token)) return token;

@@ -2,9 +2,9 @@
 // A connection to redlockd, from AUTH and HELLO to its end: lines out under tags, answers and events in.
 const { mono, bootFloor, bootCeil, Sample } = require('./clock.js');
 const { parse } = require('./line.js');
+const { SERVER_LINE_BYTES } = require('./table.js');
 const { ProtocolError, LimitError, UnreachableError, refusal } = require('./errors.js');
 
-const LINE_LONGEST = 2048;
 const CONNECT_MS = 5000;
 const HELLO_SLOW_MS = 50; // a first HELLO that took longer may have lain in a backlog, and is repeated
 
@@ -16,6 +16,7 @@ class Connection {
   draining = false;
   short = 0; // requests on their way that do not wait, and others
   long = 0;
+  keeps = false; // redlockd knows keep=
   repeats = false; // redlockd repeats RESUME and downgrades for as long as wait=
   greetings = 3; // so many more HELLOs may tell the clock of a new connection; 0: it is told
   refuted = false; // one of them has shown that a clock stood still
@@ -25,11 +26,11 @@ class Connection {
   helloLast = 0;
   sample = undefined;
   era = undefined; // {behind}: what its daemon has said of its clock; one object for all connections to that daemon
+  address = '';
   why = undefined; // RedlockdError: why it is not usable
   #socket;
   #local;
   #owner;
-  #address;
   #tags = 0;
   #out = '';
   #rest = Buffer.alloc(0);
@@ -55,7 +56,7 @@ class Connection {
 
   constructor(socket, address, local, owner) {
     this.#socket = socket;
-    this.#address = address;
+    this.address = address;
     this.#local = local;
     this.#owner = owner;
     socket.setNoDelay?.(true);
@@ -69,7 +70,7 @@ class Connection {
   }
 
   #ended(why) {
-    return new UnreachableError(`the connection to ${this.#address} ended: ${why}`);
+    return new UnreachableError(`the connection to ${this.address} ended: ${why}`);
   }
 
   async #greet(credentials, hello) {
@@ -100,7 +101,9 @@ class Connection {
         if (answer.code !== '+HELLO' || answer.pairs.proto !== 1) {
           return reject(this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${answer.text}`)));
         }
-        this.repeats = (answer.pairs.features ?? '').split(',').includes('resume-wait');
+        const features = (answer.pairs.features ?? '').split(',');
+        this.repeats = features.includes('resume-wait');
+        this.keeps = features.includes('keep');
         const sample = new Sample(sent, answer.pairs.now, bootCeil(), this.#local);
         // Also where client and daemon may read one clock: the next answer may be quick enough to show it.
         const again = this.greetings > 0 && (sample.slow || sample.received - sent > HELLO_SLOW_MS);
@@ -151,9 +154,12 @@ class Connection {
     this.#socket.destroy();
   }
 
-  ref(on) {
-    if (on) this.#socket.ref();
-    else this.#socket.unref();
+  ref() {
+    this.#socket.ref();
+  }
+
+  unref() {
+    this.#socket.unref();
   }
 
   /** Ends the use of a connection that cannot go on. To close it would give back locks that another connection is
@@ -181,11 +187,11 @@ class Connection {
     const bytes = this.#rest.length ? Buffer.concat([this.#rest, chunk]) : chunk;
     let from = 0;
     for (let end; this.usable && (end = bytes.indexOf(10, from)) >= 0; from = end + 1) {
-      if (end - from >= LINE_LONGEST) break;
+      if (end - from >= SERVER_LINE_BYTES) break;
       this.#line(bytes.latin1Slice(from, end > from && bytes[end - 1] === 13 ? end - 1 : end));
     }
-    this.#rest = Buffer.from(bytes.subarray(from, from + LINE_LONGEST + 1));
-    if (this.usable && this.#rest.length >= LINE_LONGEST) {
+    this.#rest = Buffer.from(bytes.subarray(from, from + SERVER_LINE_BYTES + 1));
+    if (this.usable && this.#rest.length >= SERVER_LINE_BYTES) {
       this.break(new ProtocolError('what answers is no redlockd: a line is longer than 2,048 bytes'));
     }
   }
@@ -195,6 +201,7 @@ class Connection {
     const answer = parse(line);
     if (!answer) this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${line.slice(0, 80)}`));
     else if (answer.code[0] === '!') this.#owner.event(this, answer);
+    else if (answer.code === '*') this.pending.get(answer.tag)?.row?.(answer.pairs);
     else if (!answer.tag) this.#untagged(answer);
     else this.#answer(answer);
   }

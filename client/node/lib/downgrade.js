@@ -1,5 +1,6 @@
 'use strict';
 // LOCK mode=shared token=: a writer's lock becomes a reader's, and a program that was told so is never a writer again.
+const { mono } = require('./clock.js');
 const { Request } = require('./requests.js');
 const line = require('./line.js');
 const { BadArgumentError, ModeError, NotHeldError } = require('./errors.js');
@@ -7,7 +8,7 @@ const { BadArgumentError, ModeError, NotHeldError } = require('./errors.js');
 const AGAIN_MS = 500;
 
 /** From here on the lock is a reader's for the program, unless redlockd refuses this and nothing was asked before. */
-function downgrade(session, hold, giveUp) {
+async function downgrade(session, hold) {
   if (!hold.session || hold.slot !== undefined || hold.name.includes(',')) {
     throw new BadArgumentError(`${hold.name} cannot be downgraded: only a session lock of one name without slots can`);
   }
@@ -17,7 +18,7 @@ function downgrade(session, hold, giveUp) {
   return new Promise((resolve, reject) => {
     const settled = (error) => (error ? reject(error) : resolve());
     if (hold.shared) settled();
-    else ask(session, hold, { giveUp, first: !hold.reader, internal: false, settled });
+    else ask(session, hold, { giveUp: mono() + session.timeout, first: !hold.reader, internal: false, settled });
   });
 }
 

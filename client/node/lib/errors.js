@@ -1,14 +1,6 @@
 'use strict';
-// A class for each way in which a request can fail. The message is redlockd's own line where redlockd refused.
-
-/** The base of every error of this package; `code` tells the class, as a word. */
-class RedlockdError extends Error {
-  /** @param {{cause?: unknown, retryMs?: number}} [more] retryMs: when asking again may help */
-  constructor(message, more = {}) {
-    super(message, 'cause' in more ? { cause: more.cause } : undefined);
-    if (more.retryMs !== undefined) this.retryMs = more.retryMs;
-  }
-}
+// Written by `make stubs` from proto/stubs.def.
+const { RedlockdError, LostError } = require('./error.js');
 
 class BusyError extends RedlockdError {}
 class LockTimeoutError extends RedlockdError {}
@@ -20,21 +12,13 @@ class LimitError extends RedlockdError {}
 class DrainingError extends RedlockdError {}
 class DeniedError extends RedlockdError {}
 class AuthError extends RedlockdError {}
-class UnsupportedError extends RedlockdError {}
 class BadArgumentError extends RedlockdError {}
+class UnsupportedError extends RedlockdError {}
 class UnreachableError extends RedlockdError {}
 class NoAnswerError extends RedlockdError {}
 class ProtocolError extends RedlockdError {}
 class ClosedError extends RedlockdError {}
 class UsageError extends RedlockdError {}
-
-/** The lock is no longer held; `reason` is redlockd's word, or "expired", "gone", "released", "max" or "refused". */
-class LostError extends RedlockdError {
-  constructor(name, reason, more) {
-    super(`the lock ${name} was lost: ${reason}`, more);
-    this.reason = reason;
-  }
-}
 
 const types = {
   BUSY: BusyError,
@@ -47,8 +31,8 @@ const types = {
   DRAINING: DrainingError,
   DENIED: DeniedError,
   AUTH: AuthError,
-  UNSUPPORTED: UnsupportedError,
   BADARG: BadArgumentError,
+  UNSUPPORTED: UnsupportedError,
   LOST: LostError,
   UNREACHABLE: UnreachableError,
   NOANSWER: NoAnswerError,
@@ -63,12 +47,26 @@ for (const [code, type] of Object.entries(types)) {
 // Programs look for this name when they have aborted something themselves.
 Object.defineProperty(CancelledError.prototype, 'name', { value: 'AbortError' });
 
+const refusals = {
+  BUSY: BusyError,
+  TIMEOUT: LockTimeoutError,
+  NOQUORUM: NoQuorumError,
+  NOTHELD: NotHeldError,
+  CANCELLED: CancelledError,
+  MODE: ModeError,
+  LIMIT: LimitError,
+  DRAINING: DrainingError,
+  DENIED: DeniedError,
+  AUTH: AuthError,
+  BADARG: BadArgumentError,
+  UNSUPPORTED: UnsupportedError,
+  BADVERB: UnsupportedError,
+};
+
 /** The error for a line that begins with "-". A code of a later version is a BadArgumentError. */
 function refusal(answer) {
-  const type = types[answer.code.slice(1)] ?? BadArgumentError;
-  const retryMs = answer.pairs.retry;
-  const more = retryMs === undefined ? {} : { retryMs };
-  return type === LostError ? new BadArgumentError(answer.text, more) : new type(answer.text, more);
+  const { retry } = answer.pairs;
+  return new (refusals[answer.code.slice(1)] ?? BadArgumentError)(answer.text, retry === undefined ? {} : { retryMs: retry });
 }
 
 module.exports = {

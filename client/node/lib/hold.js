@@ -18,6 +18,7 @@ class Hold {
   token = '';
   fence = 0;
   slot = undefined;
+  began = 0; // when it was granted, on our boot clock
   users = 1; // how often using() has entered it
   reader = false; // for the program, from the call of downgrade() on
   shared = false; // redlockd has said so, or is asked for nothing else
@@ -37,6 +38,10 @@ class Hold {
   #overAt = 0;
   #warnAt = Infinity;
 
+  describe() {
+    return { name: this.name, state: this.state, valid: this.valid(), fence: this.fence };
+  }
+
   /** told: {expiring(), resumed(), lost(error)}, the program's side. */
   constructor(name, options, told) {
     this.name = name;
@@ -51,6 +56,7 @@ class Hold {
   }
 
   granted(connection, { token, fence, slot, until, mode }) {
+    if (this.state === 'asked') this.began = bootAbout();
     if (this.state === 'asked' && this.options.max) this.maxEnd = mono() + this.options.max;
     this.state = 'held';
     this.token = token;

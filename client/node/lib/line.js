@@ -1,9 +1,8 @@
 'use strict';
 // The lines of the protocol: what may be written into one, and what can be read from one.
 const { BadArgumentError } = require('./errors.js');
+const { OPTIONS, NAME_BYTES, DURATION_MAX_MS } = require('./table.js');
 
-const LONGEST_MS = 30 * 24 * 3600 * 1000;
-const LINE_BYTES = 1024;
 const NUMBERS = new Set(['fence', 'valid', 'until', 'now', 'behind', 'proto', 'retry', 'slot']);
 const NEEDS = {
   '+LOCKED': ['token', 'fence', 'until'],
@@ -13,16 +12,21 @@ const NEEDS = {
   '!RENEWED': ['token', 'until'],
   '!EXPIRING': ['token'],
   '!LOST': ['token'],
+  '+WATCHING': ['state'],
+  '!NOW': ['state'],
 };
-const NAMED = new Set(['+LOCKED', '+UNLOCKED', '+EXTENDED', '+HELD', '!RENEWED', '!EXPIRING', '!LOST']);
+const NAMED = new Set(['+LOCKED', '+UNLOCKED', '+KEPT', '+EXTENDED', '+HELD', '+DATA', '+WATCHING', '!NOW', '!RENEWED',
+  '!EXPIRING', '!LOST']);
 
-/** {tag, code, name, pairs, text}, or null for what no redlockd says. text is the line without its tag. */
+/** {tag, code, name, pairs, text}, or null for what no redlockd says. text is the line without its tag. In a row, whose
+ * code is *, all values stay texts. */
 function parse(line) {
   if (/[^\x20-\x7e]/.test(line)) return null;
   const tagged = /^#([\w.-]{1,16}) +/.exec(line);
   const text = tagged ? line.slice(tagged[0].length) : line;
   const words = text.split(' ');
   const code = words[0];
+  if (code === '*') return { tag: tagged?.[1], code, pairs: rowOf(words.slice(1)), text };
   if (!/^[-+!][A-Z]+$/.test(code)) return null;
   const pairs = {};
   let name;
@@ -44,6 +48,11 @@ function parse(line) {
   return { tag: tagged?.[1], code, name, pairs, text };
 }
 
+const rowOf = (words) => Object.fromEntries(words.filter((one) => one.includes('=')).map((one) => {
+  const equals = one.indexOf('=');
+  return [one.slice(0, equals), one.slice(equals + 1)];
+}));
+
 function number(text) {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
   return Number.isSafeInteger(value) ? value : undefined;
@@ -62,47 +71,46 @@ function word(what, text, most) {
 function names(name) {
   const list = Array.isArray(name) ? name : [name];
   if (!list.length) throw new BadArgumentError('at least one name is needed');
-  return list.map((one) => word('name', one, 200)).join(',');
+  return list.map((one) => word('name', one, NAME_BYTES)).join(',');
 }
 
 /** A name as Lock.name says it (of several, with commas between them), or an array of names. */
 const known = (name) => names(typeof name === 'string' ? name.split(',') : name);
 
 function milliseconds(what, value, least) {
-  if (value === Infinity && what === 'wait') return LONGEST_MS;
-  if (Number.isSafeInteger(value) && value >= least && value <= LONGEST_MS) return value;
-  throw new BadArgumentError(`${what} ${value} is not allowed: whole milliseconds, ${least} to ${LONGEST_MS} (30 days)`);
+  if (value === Infinity && what === 'wait') return DURATION_MAX_MS;
+  return allowed(Number.isSafeInteger(value) && value >= least && value <= DURATION_MAX_MS, what, value,
+    `whole milliseconds, ${least} to ${DURATION_MAX_MS} (30 days)`);
 }
 
-function oneOf(what, value, allowed) {
-  if (allowed.includes(value)) return value;
-  throw new BadArgumentError(`${what} ${value} is not allowed: ${allowed.join(' or ')}`);
+function allowed(right, what, value, rule) {
+  if (right) return value;
+  throw new BadArgumentError(`${what} ${typeof value === 'string' ? JSON.stringify(value) : value} is not allowed: ${rule}`);
 }
 
-const CHECKS = {
-  ttl: (value) => milliseconds('ttl', value, 1),
-  wait: (value) => milliseconds('wait', value, 0),
-  max: (value) => milliseconds('max', value, 1),
-  hold: (value) => oneOf('hold', value, ['session', 'lease']),
-  mode: (value) => oneOf('mode', value, ['exclusive', 'shared']),
-  note: (value) => word('note', value, 64),
-  slots: (value) => {
-    if (Number.isSafeInteger(value) && value >= 1) return value;
-    throw new BadArgumentError(`slots ${value} is not allowed: a whole number, 1 or more`);
-  },
-  signal: (value) => {
-    if (value instanceof AbortSignal) return value;
-    throw new BadArgumentError('signal is no AbortSignal');
-  },
+const KINDS = {
+  duration: (name, value) => milliseconds(name, value, name === 'wait' ? 0 : 1),
+  choice: (name, value, { words }) => allowed(words.includes(value), name, value, words.join(' or ')),
+  count: (name, value, { most }) =>
+    allowed(Number.isSafeInteger(value) && value >= 1 && value <= most, name, value, `a whole number, 1 to ${most}`),
+  word: (name, value, { most }) => word(name, value, most),
+  text: (name, value, { most }) => allowed(typeof value === 'string' && value.length <= most && /^[!#-~]+$/.test(value),
+    name, value, `1 to ${most} visible ASCII characters without "`),
 };
 
+/** An option's value, checked as the table says. */
+function option(name, value) {
+  if (name === 'signal') return allowed(value instanceof AbortSignal, name, value, 'an AbortSignal');
+  return KINDS[OPTIONS[name].kind](name, value, OPTIONS[name]);
+}
+
 /** The options that are given, checked. A misspelt option is refused: without its ttl the lock would be another. */
-function options(given, allowed) {
+function options(given, known) {
   const checked = {};
   for (const [key, value] of Object.entries(given ?? {})) {
     if (value === undefined) continue;
-    if (!allowed.includes(key)) throw new BadArgumentError(`there is no option ${key} here: ${allowed.join(', ')}`);
-    checked[key] = CHECKS[key](value);
+    if (!known.includes(key)) throw new BadArgumentError(`there is no option ${key} here: ${known.join(', ')}`);
+    checked[key] = option(key, value);
   }
   return checked;
 }
@@ -116,4 +124,4 @@ function line(verb, name, words) {
   return text;
 }
 
-module.exports = { parse, isToken, word, names, known, options, line, milliseconds, LINE_BYTES };
+module.exports = { parse, isToken, word, names, known, option, options, line };

@@ -1,6 +1,9 @@
 'use strict';
 const { EventEmitter, setMaxListeners } = require('node:events');
 const { inspect } = require('node:util');
+const { downgrade } = require('./downgrade.js');
+const verbs = require('./verbs.js');
+const line = require('./line.js');
 const { LostError, NotHeldError, ClosedError } = require('./errors.js');
 
 /**
@@ -8,23 +11,26 @@ const { LostError, NotHeldError, ClosedError } = require('./errors.js');
  *
  * Events, each a turn of the event loop late, so that a listener that is added right behind `await client.lock()` hears
  * them: "expiring" (less than a third of its time is left, and nobody has renewed it), "resumed" (it is held on a new
- * connection: token and fence are new). The loss comes by `signal`.
+ * connection: token and fence are new), "lost" (with the LostError). The loss comes by `signal` first, at once.
  */
 class Lock extends EventEmitter {
   #hold;
-  #client;
+  #session;
   #controller;
   #toldLost = false;
 
   /** @hidden */
-  static make(client, hold) {
+  static make(session, hold) {
     const lock = new Lock();
-    lock.#client = client;
+    lock.#session = session;
     lock.#hold = hold;
     hold.told = {
       expiring: () => setImmediate(() => lock.emit('expiring')),
       resumed: () => setImmediate(() => lock.emit('resumed')),
-      lost: (error) => lock.#controller?.abort(error),
+      lost: (error) => {
+        lock.#controller?.abort(error);
+        setImmediate(() => lock.emit('lost', error));
+      },
     };
     return lock;
   }
@@ -32,6 +38,11 @@ class Lock extends EventEmitter {
   /** @hidden */
   static holdOf(lock) {
     return lock.#hold;
+  }
+
+  /** For JSON.stringify(): without the token. */
+  toJSON() {
+    return this.#hold.describe();
   }
 
   /** For console.log: without the token, by which anybody could give the lock back. */
@@ -87,26 +98,33 @@ class Lock extends EventEmitter {
   /**
    * Gives it back, within 2 s. Rejects with a LostError if it was lost before, which is told once; does nothing if it
    * was given back, or its loss was told. After another error it is free when its ttl is over at the latest.
+   * keep: for so many ms from now on nobody gets the name. After any error it is not kept, but see index.d.ts.
    */
-  async release() {
+  async release(options) {
+    const { keep } = line.options(options, ['keep']);
     if (this.#hold.lost) {
       if (this.#toldLost) return;
       this.#toldLost = true;
       throw this.#hold.lost;
     }
-    await this.#client.release(this.#hold);
+    await verbs.release(this.#session, this.#hold, keep);
   }
 
   /** Makes it last ttl ms from now (its own ttl, if left out), never shorter. Resolves to valid(). */
   async extend(ttl) {
-    await this.#client.extend(this.#hold, ttl);
+    await verbs.extend(this.#session, this.#hold, ttl);
     return this.valid();
   }
 
   /** Asks redlockd whether it is still held. Resolves to valid(); if not, rejects with a NotHeldError or a LostError. */
   async check() {
-    await this.#client.check(this.#hold);
+    await verbs.check(this.#session, this.#hold);
     return this.valid();
+  }
+
+  /** Changes what others read with who() and watch(), of a lock that was taken with `data`. */
+  async setData(data) {
+    await verbs.setData(this.#session, this.#hold, data);
   }
 
   /**
@@ -116,7 +134,7 @@ class Lock extends EventEmitter {
    * on asking, and another call tells when it is done. `mode` says what it is. A reader's stays as it is.
    */
   async downgrade() {
-    await this.#client.downgrade(this.#hold);
+    await downgrade(this.#session, this.#hold);
     return this.valid();
   }
 

@@ -2,7 +2,7 @@
 // Requests of a Client: asked when there is a connection, asked again on the next connection, and given up in time.
 const { mono } = require('./clock.js');
 const { ProtocolError, NoAnswerError, BadArgumentError, refusal } = require('./errors.js');
-const { LINE_BYTES } = require('./line.js');
+const { LINE_BYTES } = require('./table.js');
 
 const WINDOW = 48; // requests on their way that do not wait: fewer than redlockd spares for one connection
 const WAITS = 256 - WINDOW; // others: fewer than max_waits_per_client
@@ -18,10 +18,12 @@ class Request {
   times = 0; // how often it was sent
   over = false;
   waits = false; // redlockd may let it wait
+  gives = false; // it gives a lock back, also when the client is closed
   refusedOn = null; // the Connection that has refused it, since it is draining
   hold = undefined; // EXTEND, CHECK and a downgrade: of which lock
 
-  /** expects: the code of success. settled(error, answer, connection) is called once,
+  /** name: that of the answer, if it has one. expects: the code of success. row(pairs): for each row before it, and
+   * begins() before the first. settled(error, answer, connection) is called once,
    * at the moment of the answer. */
   constructor(fields) {
     Object.assign(this, fields);
@@ -83,10 +85,12 @@ class Requests {
     }
     request.connection = connection;
     request.times++;
+    request.begins?.();
     connection[request.waits ? 'long' : 'short']++;
     this.#sent.add(request);
     request.tag = connection.ask(line, {
       done: (answer) => this.#answered(request, connection, answer),
+      row: request.row,
       lost: () => this.#lost(request),
     });
   }
@@ -95,7 +99,8 @@ class Requests {
     this.#sent.delete(request);
     this.#leave(request);
     const refused = answer.code[0] === '-';
-    if (!refused && (answer.code !== request.expects || answer.name !== request.name)) {
+    const unlike = answer.code !== request.expects || (request.name && answer.name !== request.name);
+    if (!refused && unlike) {
       // The line is no answer to the request, which is asked again on another connection, while there is time.
       this.#queue.add(request);
       connection.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));

@@ -4,7 +4,9 @@ const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
 const { Request, Requests, isFull } = require('./requests.js');
 const line = require('./line.js');
-const { again, isUnderWay } = require('./downgrade.js');
+const { isUnderWay } = require('./downgrade.js');
+const { resume } = require('./resume.js');
+const { Watches } = require('./watch.js');
 const { ClosedError, UnreachableError } = require('./errors.js');
 
 const RELEASE_MS = 2000;
@@ -14,16 +16,14 @@ const PATIENCE_MS = { least: 1000, most: 10_000 };
 const BACKOFF_MS = { first: 20, most: 1000 };
 const STABLE_MS = 1000; // a connection that lasted so long was no failure
 const STALL_MS = 5000; // silence within an answer may last so long
-const NOT_HELD_MS = 100; // other daemons learn of a token a moment later than its client
-const AGAIN_MS = 20; // before RESUME is asked again, and AGAIN_JITTER_MS more at most
-const AGAIN_JITTER_MS = 30;
 
 class Session {
   #way;
   #hello;
   #requests = new Requests();
   #holds = new Set(); // locks that are held, and whose time is known
-  #loose = new Set(); // session locks among them that are to be resumed on the current connection
+  #sessions = new Set(); // session locks among them
+  #loose = new Set(); // session locks that are to be resumed on the current connection
   #link = null; // the current connection
   #links = new Set(); // it, and connections from which locks are still to move
   #dialing = null; // {socket}
@@ -35,20 +35,23 @@ class Session {
   #last = undefined; // {sample, era} of the connection that was greeted last
   #timer = undefined;
   #timerAt = Infinity;
-  #referenced = true;
+  #wanted = true; // by the program
+  #referenced = false; // as timers and sockets are
   #closing = undefined;
+  watches = new Watches(this);
 
-  /** way: a Way. hello: the line. timeout: how long a request may go unanswered, in ms. */
-  constructor(way, hello, timeout) {
+  /** way: a Way. hello: the line. timeout: how long a request may go unanswered, in ms. log(text): a line of log. */
+  constructor(way, hello, timeout, log) {
     this.#way = way;
     this.#hello = hello;
     this.timeout = timeout;
+    this.log = log;
   }
 
   // ---- requests ----
 
   ask(request) {
-    if (this.#closing && request.expects !== '+UNLOCKED') return request.settle(new ClosedError('the client was closed'));
+    if (this.#closing && !request.gives) return request.settle(new ClosedError('the client was closed'));
     this.#requests.add(request);
     this.wake(request.giveUp - mono());
     this.#pump();
@@ -57,12 +60,13 @@ class Session {
   /** The request is asked no more, and a late answer is passed over. */
   drop(request) {
     this.#requests.drop(request);
+    this.#refer();
   }
 
   /** Gives back a lock that nobody waits for any more. */
   giveBack(name, token, settled = () => {}) {
     this.ask(new Request({
-      name, settled, expects: '+UNLOCKED', giveUp: mono() + RELEASE_MS,
+      name, settled, expects: '+UNLOCKED', gives: true, giveUp: mono() + RELEASE_MS,
       lines: () => line.line('UNLOCK', name, { token }),
     }));
   }
@@ -71,7 +75,13 @@ class Session {
 
   watch(hold) {
     this.#holds.add(hold);
+    if (hold.session) this.#sessions.add(hold);
+    this.#refer();
     this.wake(Math.min(LOOK_MS, Math.max(1, hold.deadline - bootAbout())));
+  }
+
+  isCurrent(connection) {
+    return connection === this.#link;
   }
 
   isLoose(hold) {
@@ -80,13 +90,16 @@ class Session {
 
   forget(hold) {
     this.#holds.delete(hold);
+    this.#sessions.delete(hold);
     this.#loose.delete(hold);
+    this.#refer();
   }
 
   lose(hold, reason) {
     // redlockd may just have renewed the lock, and is to let go of it too.
     if (reason === 'expired' && hold.session && hold.bound?.usable) this.giveBack(hold.name, hold.token);
     this.forget(hold);
+    if (hold.state === 'held') this.log(`${hold.name} is lost: ${reason}`);
     hold.lose(reason);
     hold.bind(null);
     for (const request of this.#requests) {
@@ -101,6 +114,7 @@ class Session {
   event(connection, { code, name, pairs }) {
     if (code === '!DRAIN') return this.drain(connection);
     if (code === '!CLOCK') return this.#clock(connection, pairs.behind ?? 0);
+    if (code === '!NOW') return this.isCurrent(connection) && this.watches.now(name, pairs);
     const hold = connection.holds.get(pairs.token);
     if (!hold || hold.name !== name || hold.state !== 'held') return;
     if (hold.resuming) {
@@ -167,78 +181,24 @@ class Session {
       if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now)) continue;
       if (isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
-      else if (!isFull(link, link.repeats)) this.#resume(link, hold);
+      else if (!isFull(link, link.repeats)) resume(this, link, hold);
     }
   }
 
-  #resume(link, hold) {
-    const { note } = hold.options;
-    hold.resuming = new Request({
-      name: hold.name,
-      expects: '+LOCKED',
-      giveUp: Infinity,
-      waits: link.repeats,
-      lines: () => {
-        const wait = link.repeats ? Math.max(1, Math.floor(hold.deadline - bootAbout())) : undefined;
-        const max = hold.maxEnd === Infinity ? undefined : Math.ceil(hold.maxEnd - mono());
-        const ttl = max === undefined ? hold.options.ttl : Math.min(hold.options.ttl ?? hold.span, max);
-        return line.line('RESUME', hold.name, { token: hold.token, ttl, wait, max, note });
-      },
-      onLost: () => {
-        hold.resuming = null;
-        return true;
-      },
-      settled: (error, answer, connection) => {
-        hold.resuming = null;
-        if (error) this.#notResumed(hold, error, connection);
-        else this.#resumed(hold, answer.pairs, connection);
-      },
-    });
-    this.#requests.send(link, hold.resuming);
+  /** A request that goes out on this connection, or not at all. */
+  send(link, request) {
+    this.#requests.send(link, request);
   }
 
-  #resumed(hold, pairs, connection) {
+  /** The lock is where it belongs. */
+  settle(hold) {
     this.#loose.delete(hold);
-    if (hold.state === 'held' && hold.isOver(bootCeil())) this.lose(hold, 'expired'); // too late: another may have had it
-    if (hold.state === 'giving') {
-      hold.token = pairs.token;
-      hold.bind(connection);
-    } else if (hold.state === 'held') {
-      hold.notHeldSince = 0;
-      hold.granted(connection, pairs);
-      this.watch(hold);
-      again(this, hold);
-      hold.told.resumed();
-    } else {
-      this.giveBack(hold.name, pairs.token);
-    }
-    this.retire();
-  }
-
-  /** The lock is given back while redlockd repeats its RESUME. */
-  cancelResume({ resuming }) {
-    const connection = resuming?.connection;
-    if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, { done() {}, lost() {} });
-  }
-
-  #notResumed(hold, error, connection) {
-    if (hold.state !== 'held') return;
-    hold.retryAt = mono() + AGAIN_MS + Math.random() * AGAIN_JITTER_MS;
-    if (error.code === 'DRAINING') {
-      hold.refusedOn = connection;
-      this.drain(connection);
-    } else if (error.code === 'NOTHELD') {
-      hold.notHeldSince ||= mono();
-      if (connection.repeats || mono() - hold.notHeldSince >= NOT_HELD_MS) return this.lose(hold, 'gone');
-    } else if (error.code !== 'NOQUORUM' && error.code !== 'LIMIT') {
-      return this.lose(hold, 'refused');
-    }
-    this.wake(hold.retryAt - mono());
   }
 
   // ---- the connection ----
 
   #pump() {
+    this.#refer();
     const link = this.#link;
     if (link) {
       const stale = !link.sample.same && !link.helloSent && mono() - link.helloLast >= HELLO_MS;
@@ -247,16 +207,21 @@ class Session {
       this.#requests.pump(link);
     }
     if ((link && !link.draining) || this.#dialing || this.#closing) return;
-    if (!this.#requests.size && !this.#holds.size) return;
+    if (!this.#isBusy()) return;
     if (this.#retryAt > mono()) this.wake(this.#retryAt - mono());
     else this.#dial();
+  }
+
+  /** Whether something needs a connection. */
+  #isBusy() {
+    return this.#requests.size > 0 || this.#sessions.size > 0 || this.watches.size > 0;
   }
 
   #dial() {
     this.#dialing = {};
     const onSocket = (socket) => {
       this.#dialing.socket = socket;
-      this.#refer(socket);
+      this.#referOne(socket);
       if (this.#closing) socket.destroy();
     };
     Connection.open(this.#way, this.#hello, this, onSocket).then(
@@ -270,10 +235,12 @@ class Session {
     if (this.#closing) return link.destroy();
     this.#links.add(link);
     this.#link = link;
+    if (this.#everUp) this.log(`connected again, to ${link.address}`);
     this.#everUp = true;
     this.#upAt = mono();
-    this.#refer(link);
+    this.#referOne(link);
     if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
+    this.watches.again();
     this.#pump();
     this.retire();
   }
@@ -284,7 +251,7 @@ class Session {
     this.#failures++;
     // redlockd was never reached, or refuses this client: waiting would only hide the failure.
     if (!this.#everUp || !(error instanceof UnreachableError)) this.#requests.failQueued(error);
-    if (this.#requests.size || this.#holds.size) this.#backOff();
+    if (this.#isBusy()) this.#backOff();
   }
 
   #backOff() {
@@ -302,6 +269,7 @@ class Session {
     if (link !== this.#link) return;
     this.#link = null;
     this.#why = link.why;
+    if (!this.#closing) this.log(link.why.message);
     this.#failures = mono() - this.#upAt >= STABLE_MS ? 1 : this.#failures + 1;
     this.#backOff();
   }
@@ -350,7 +318,7 @@ class Session {
     this.#timerAt = at;
     // Bytes that have come meanwhile are read first, since a renewal may be among them.
     this.#timer = setTimeout(() => setImmediate(() => this.#tick()), Math.min(Math.max(Math.ceil(ms), 1), 2 ** 30));
-    this.#refer(this.#timer);
+    this.#referOne(this.#timer);
   }
 
   #tick() {
@@ -376,7 +344,7 @@ class Session {
   /** Looks whether the connection lives, and says HELLO again where the daemon reads another clock. */
   #tickLink(link, at, patience) {
     const silent = at - (link.pinged || link.heard);
-    const expects = link.holds.size || link.pending.size;
+    const expects = link.holds.size || link.pending.size || this.watches.size;
     if (link.pinged && silent >= patience) {
       link.break(new UnreachableError('redlockd is silent: it does not answer PING'));
       return Infinity;
@@ -396,28 +364,43 @@ class Session {
 
   // ---- the end of the process, and of the client ----
 
-  reference(on) {
-    this.#referenced = on;
-    for (const thing of [this.#timer, this.#dialing?.socket, ...this.#links]) thing && this.#refer(thing);
+  describe() {
+    const state = this.#closing ? 'closed' : this.#link ? 'connected' : 'not connected';
+    return { address: this.#way.toString(), state, locks: [...this.#holds].map((hold) => hold.describe()) };
   }
 
-  #refer(thing) {
-    if (thing instanceof Connection) thing.ref(this.#referenced);
-    else if (this.#referenced) thing.ref();
+  reference(on) {
+    this.#wanted = on;
+    this.#refer();
+  }
+
+  /** The process may end while this client has nothing to do: no request, no session lock, no watcher. */
+  #refer() {
+    const on = this.#wanted && (this.#isBusy() || Boolean(this.#closing));
+    if (on === this.#referenced) return;
+    this.#referenced = on;
+    for (const thing of [this.#timer, this.#dialing?.socket, ...this.#links]) if (thing) this.#referOne(thing);
+  }
+
+  #referOne(thing) {
+    if (this.#referenced) thing.ref();
     else thing.unref();
   }
 
   close() {
-    this.#closing ??= this.#close();
+    if (!this.#closing) this.#close();
     return this.#closing.ended;
   }
 
   #close() {
     const closed = new ClosedError('the client was closed');
     const closing = { done: false };
+    this.#closing = closing;
+    this.#refer();
     this.#requests.failQueued(closed);
     for (const request of this.#requests) request.abandon?.(closed);
     for (const hold of this.#holds) this.lose(hold, 'closed by us');
+    this.watches.close();
     this.#dialing?.socket?.destroy();
     closing.ended = new Promise((resolve) => {
       const quit = new Set();
@@ -439,7 +422,6 @@ class Session {
       };
     });
     queueMicrotask(() => closing.check());
-    return closing;
   }
 }
 

@@ -40,7 +40,7 @@ function example(name) {
 
 test('the programs of the README', { skip }, async () => {
   const blocks = [...fs.readFileSync(path.join(HERE, 'README.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)];
-  assert.equal(blocks.length, 3);
+  assert.equal(blocks.length, 4);
   for (const [i, [, code]] of blocks.entries()) {
     const file = path.join(folder, `readme-${i}.${code.startsWith('import') ? 'mjs' : 'cjs'}`);
     fs.writeFileSync(file, code);
@@ -48,13 +48,14 @@ test('the programs of the README', { skip }, async () => {
     assert.equal(await ended, 0);
     if (i === 0) assert.match(lines.join(';'), /^page 1, fence \d+;page 2, fence \d+;page 3, fence \d+$/);
     else if (i === 1) assert.deepEqual(lines, ['true true']);
+    else if (i === 2) assert.match(lines.join(';'), /^once a second.*;held 10\.0\.0\.5:8080;leads true \d+$/);
     else assert.match(lines.join(';'), /^book, with fence (\d+);report, with fence \1$/);
   }
 });
 
 test('every error of the README is there, and every error is in the README', () => {
   const text = fs.readFileSync(path.join(HERE, 'README.md'), 'utf8');
-  const types = fs.readFileSync(path.join(HERE, 'index.d.ts'), 'utf8');
+  const types = ['index.d.ts', 'lib/errors.d.ts'].map((file) => fs.readFileSync(path.join(HERE, file), 'utf8')).join('');
   for (const [name, type] of Object.entries(require('../index.js'))) {
     assert.ok(text.includes(name), name);
     const kind = type.prototype ? 'class' : 'function';

@@ -4,7 +4,8 @@
 const readline = require('node:readline');
 const { Client, ClosedError, NotHeldError } = require('../index.js');
 
-const FEATURES = 'auth,attach,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice';
+const FEATURES = 'auth,attach,client,close-wakes,closed,data,downgrade,drain,keep,lists,notheld-again,quit,resume,rows,shared,' +
+  'slots,timeout,twice,watch';
 const UNITS_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 let client;
@@ -23,7 +24,7 @@ function optionsOf(words) {
   const options = {};
   for (const word of words) {
     const [, key, value] = /^([^=]*)=(.*)$/.exec(word);
-    if (['ttl', 'wait', 'max', 'timeout'].includes(key)) options[key] = span(value);
+    if (['ttl', 'wait', 'max', 'keep', 'timeout'].includes(key)) options[key] = span(value);
     else options[key] = key === 'slots' ? Number(value) : decoded(value);
   }
   return options;
@@ -65,9 +66,31 @@ async function ask(h, done, call) {
   try {
     if (!handle?.lock) throw new NotHeldError('there is no lock');
     const valid = await call(handle.lock);
-    if (done === 'unlocked') handle.state = 'none';
+    if (done === 'unlocked' || done === 'kept') handle.state = 'none';
     if (done === 'downgraded') say(`${h} ${done}${numbers(handle.lock)}`);
     else say(`${h} ${done}${valid === undefined ? '' : ` valid=${valid}`}`);
+  } catch (error) {
+    sayError(h, error);
+  }
+}
+
+async function rows(h, call) {
+  try {
+    const found = await call();
+    for (const row of found) say(`${h} row ${pairsOf(row)}`);
+    say(`${h} rows ${found.length}`);
+  } catch (error) {
+    sayError(h, error);
+  }
+}
+
+const pairsOf = (row) => Object.entries(row).map(([key, value]) => `${key}=${value}`).join(' ');
+
+async function watch(h, name) {
+  try {
+    const watching = client.watch(nameOf(name));
+    handles.set(h, { watch: watching });
+    for await (const state of watching) say(`${h} now ${pairsOf(state)}`);
   } catch (error) {
     sayError(h, error);
   }
@@ -88,7 +111,7 @@ const commands = {
       sayError('client', error);
     }
   },
-  lock: (h, name, options) => take(h, (signal) => client.lock(nameOf(name), { ...options, signal })),
+  lock: (h, name, options) => take(h, (signal) => client.lock(nameOf(name), { wait: 0, ...options, signal })),
   resume: (h, name, { token, ...options }) => take(h, (signal) => client.resume(nameOf(name), token, { ...options, signal })),
   attach(h, name, { token }) {
     try {
@@ -98,7 +121,18 @@ const commands = {
       sayError(h, error);
     }
   },
-  unlock: (h) => ask(h, 'unlocked', (lock) => lock.release()),
+  unlock: (h, given) => ask(h, given.keep ? 'kept' : 'unlocked', (lock) => lock.release(given)),
+  data: (h, word) => ask(h, 'data', (lock) => lock.setData(decoded(word))),
+  who: (h, name) => rows(h, () => client.who(nameOf(name))),
+  show: (h, what) => rows(h, () => client.show(what)),
+  watch,
+  async unwatch(h) {
+    const { watch: watching } = handles.get(h);
+    if (!watching) return sayError(h, new NotHeldError('it is watched no more'));
+    handles.set(h, {});
+    await watching.return();
+    say(`${h} unwatched`);
+  },
   extend: (h, { ttl }) => ask(h, 'extended', (lock) => lock.extend(ttl)),
   check: (h) => ask(h, 'checked', (lock) => lock.check()),
   downgrade: (h) => ask(h, 'downgraded', (lock) => lock.downgrade()),
@@ -116,7 +150,7 @@ function obey(text) {
   const verb = words.shift();
   const places = words.filter((word) => !/^[a-z]+=/.test(word));
   // A name may be like an option: it stands behind its handle.
-  const named = ['lock', 'resume', 'attach'].includes(verb);
+  const named = ['lock', 'resume', 'attach', 'who', 'show', 'watch', 'data'].includes(verb);
   const plain = named ? words.slice(0, 2) : places;
   const given = optionsOf(words.slice(plain.length));
   if (!commands[verb]) throw new Error(`${verb} is no command of this driver`);

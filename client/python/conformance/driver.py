@@ -8,8 +8,9 @@ from urllib.parse import unquote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from redlockd import aio, errors  # noqa: E402
 
-FEATURES = "attach,auth,client,close-wakes,closed,downgrade,drain,fork,lists,loop,notheld-again,quit,resume,shared,slots,timeout,twice"
-UNITS = {"ms": 0.001, "s": 1, "m": 60}
+FEATURES = ("attach,auth,client,close-wakes,closed,data,downgrade,drain,fork,keep,lists,loop,notheld-again,quit,resume,rows,"
+            "shared,slots,timeout,twice,watch")
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
 def say(text):
@@ -24,12 +25,14 @@ def seconds(text):
 def parsed(line):
     """The verb, the handle and the name where there are any, and the options."""
     words = line.split()
-    plain = {"lock": 3, "resume": 3, "attach": 3, "open": 1}.get(words[0], 2)
+    named = ("lock", "resume", "attach", "who", "show", "watch", "data")
+    plain = 3 if words[0] in named else 1 if words[0] == "open" else 2
     options = {}
     for word in words[plain:]:
         key, _, value = word.partition("=")
-        options[key] = seconds(value) if key in ("ttl", "wait", "max", "timeout") else unquote(value)
-    return [name_of(word) for word in words[:plain]], options
+        options[key] = seconds(value) if key in ("ttl", "wait", "max", "keep", "timeout") else unquote(value)
+    name = unquote if words[0] == "data" else name_of
+    return [name(word) for word in words[:plain]], options
 
 
 def name_of(word):
@@ -61,6 +64,17 @@ def locked_line(handle, lock, what="locked"):
     return f"{handle} {what} fence={lock.fence} token={lock.token} valid={int(lock.valid() * 1000)}{slot}"
 
 
+def row_lines(handle, rows):
+    for row in rows:
+        yield f"{handle} row {' '.join(f'{key}={value}' for key, value in row.items())}"
+    yield f"{handle} rows {len(rows)}"
+
+
+def now_line(handle, state):
+    words = [f"{key}={value}" for key, value in state._asdict().items() if value is not None]
+    return f"{handle} now {' '.join(words)}"
+
+
 def fork_line(handle, check):
     """The line of a child that tries the handle."""
     try:
@@ -74,6 +88,7 @@ class Driver:
     def __init__(self):
         self.client = None
         self.locks = {}
+        self.watches = {}
         self.tasks = {}  # by handle: what is under way
         self.rest = set()
 
@@ -104,9 +119,25 @@ class Driver:
         lock = self.locks[handle] = await self.client.resume(name, **options)
         say(locked_line(handle, lock))
 
+    async def watch_name(self, handle, name):
+        watch = self.watches[handle] = self.client.watch(name)
+        async for state in watch:
+            say(now_line(handle, state))
+
     async def obeyed(self, verb, handle, words, options):
         lock = self.locks.get(handle)
         try:
+            if verb in ("who", "show"):
+                for line in row_lines(handle, await getattr(self.client, verb)(words[0])):
+                    say(line)
+                return
+            if verb == "watch":
+                await self.watch_name(handle, words[0])
+                return
+            if verb == "unwatch" and handle in self.watches:
+                await self.watches.pop(handle).aclose()
+                say(f"{handle} unwatched")
+                return
             if verb == "lock":
                 await self.take(handle, words[0], options)
             elif verb == "resume":
@@ -114,11 +145,14 @@ class Driver:
             elif verb == "attach":
                 self.locks[handle] = self.client.attach(words[0], options["token"])
                 say(f"{handle} attached")
-            elif lock is None:
+            elif lock is None or verb == "unwatch":
                 say(f"{handle} error NOTHELD : there is no lock")
             elif verb == "unlock":
-                await lock.release()
-                say(f"{handle} unlocked")
+                await lock.release(**options)
+                say(f"{handle} {'kept' if 'keep' in options else 'unlocked'}")
+            elif verb == "data":
+                await lock.set_data(words[0])
+                say(f"{handle} data")
             elif verb == "extend":
                 say(f"{handle} extended valid={int(await lock.extend(options.get('ttl')) * 1000)}")
             elif verb == "check":

@@ -5,7 +5,8 @@ import sys
 import threading
 import time
 
-from driver import FEATURES, error_line, fork_line, info_line, lock_options, locked_line, parsed, say
+from driver import (FEATURES, error_line, fork_line, info_line, lock_options, locked_line, now_line, parsed, row_lines,
+                    say)
 from redlockd import Client, errors
 
 
@@ -13,6 +14,7 @@ class Driver:
     def __init__(self):
         self.client = None
         self.locks = {}
+        self.watches = {}
 
     def watch(self, handle, lock):
         guard, said = threading.Lock(), []
@@ -47,17 +49,33 @@ class Driver:
     def ask(self, verb, handle, words, options):
         lock = self.locks.get(handle)
         try:
+            if verb in ("who", "show"):
+                for line in row_lines(handle, getattr(self.client, verb)(words[0])):
+                    say(line)
+                return
+            if verb == "watch":
+                watch = self.watches[handle] = self.client.watch(words[0])
+                for state in watch:
+                    say(now_line(handle, state))
+                return
+            if verb == "unwatch" and handle in self.watches:
+                self.watches.pop(handle).close()
+                say(f"{handle} unwatched")
+                return
             if verb == "resume":
                 lock = self.locks[handle] = self.client.resume(words[0], **options)
                 say(locked_line(handle, lock))
             elif verb == "attach":
                 self.locks[handle] = self.client.attach(words[0], options["token"])
                 say(f"{handle} attached")
-            elif lock is None:
+            elif lock is None or verb == "unwatch":
                 say(f"{handle} error NOTHELD : there is no lock")
             elif verb == "unlock":
-                lock.release()
-                say(f"{handle} unlocked")
+                lock.release(**options)
+                say(f"{handle} {'kept' if 'keep' in options else 'unlocked'}")
+            elif verb == "data":
+                lock.set_data(words[0])
+                say(f"{handle} data")
             elif verb == "extend":
                 say(f"{handle} extended valid={int(lock.extend(options.get('ttl')) * 1000)}")
             elif verb == "check":

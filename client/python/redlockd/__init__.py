@@ -12,15 +12,12 @@ is set when the lock is lost. `redlockd.aio` is the same for asyncio. All durati
 """
 from . import aio
 from ._names import name_of, parts_of
-from ._threads import Client, Lock
-from .errors import (AuthError, BadArgumentError, BusyError, ClosedError, DeniedError, DrainingError, LimitError,
-                     LockCancelledError, LockTimeoutError, LostError, ModeError, NoAnswerError, NoQuorumError,
-                     NotHeldError, ProtocolError, RedlockdError, UnreachableError, UnsupportedError, UsageError)
+from ._threads import Client, Lock, Watch
+from ._watching import NameState
+from . import errors as _errors
+from .errors import *
 
 __version__ = "0.1.0"
-Client.__module__ = Lock.__module__ = __name__  # where programs find them, for repr() and help()
-__all__ = [
-    "AuthError", "BadArgumentError", "BusyError", "Client", "ClosedError", "DeniedError", "DrainingError", "LimitError",
-    "Lock", "LockCancelledError", "LockTimeoutError", "LostError", "ModeError", "NoAnswerError", "NoQuorumError",
-    "NotHeldError", "ProtocolError", "RedlockdError", "UnreachableError", "UnsupportedError", "UsageError", "aio",
-    "name_of", "parts_of"]
+Client.__module__ = Lock.__module__ = Watch.__module__ = NameState.__module__ = __name__  # where programs find them, for repr() and help()
+__all__ = ["Client", "Lock", "NameState", "Watch", "aio", "name_of", "parts_of"]
+__all__ += _errors.__all__

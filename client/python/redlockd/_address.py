@@ -1,7 +1,6 @@
 """Addresses of redlockd, connecting to them, and where a secret may be sent."""
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import os
 import socket
@@ -15,6 +14,7 @@ from .errors import BadArgumentError, UnreachableError, UsageError
 DEFAULT_SOCKET = "/run/redlockd/redlockd.sock"
 DEFAULT_PORT = 7335
 DEFAULT_TLS_PORT = 7336
+CONNECT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class Where:
         if not address and not self.secret:
             self.places.append(Place(host="127.0.0.1", port=DEFAULT_PORT))
 
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.places))
+
     @staticmethod
     def _secret_from_file() -> str | None:
         path = os.environ.get("REDLOCK_SECRET_FILE")
@@ -105,37 +108,34 @@ class Where:
         if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
             raise UsageError(f"a secret never goes over TCP to another host ({place}): use tls:// or the Unix socket")
 
-    async def _candidates(self, place: Place) -> list[tuple[int, Any]]:
+    def _candidates(self, place: Place) -> list[tuple[int, Any]]:
         if place.path:
             return [(socket.AF_UNIX, place.path)]
-        found = await asyncio.get_running_loop().getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
         for _family, _type, _proto, _name, address in found:
             self._refuse_open_secret(place, address[0])
         return [(family, address) for family, _type, _proto, _name, address in found]
 
-    async def connect(self) -> tuple[socket.socket, Place]:
+    def connect(self) -> tuple[socket.socket, Place]:
         """Returns a socket that is connected to the first place that takes a connection, and that place."""
         why = []
         for place in self.places:
             try:
-                candidates = await self._candidates(place)
+                candidates = self._candidates(place)
             except OSError as error:
                 why.append(f"{place}: {error.strerror or error}")
                 continue
             for family, address in candidates:
                 sock = self.opening = socket.socket(family, socket.SOCK_STREAM)
                 try:
-                    sock.setblocking(False)
+                    sock.settimeout(CONNECT_S)
                     if family != socket.AF_UNIX:
                         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    await asyncio.get_running_loop().sock_connect(sock, address)
+                    sock.connect(address)
                     return sock, place
                 except OSError as error:
                     sock.close()
                     why.append(f"{place}: {error.strerror or error}")
-                except BaseException:
-                    sock.close()
-                    raise
         raise UnreachableError(f"cannot connect to redlockd at {', '.join(why)}. Is it running? "
                                "`systemctl start redlockd` starts it, `redlockd --dev` one to try things out; "
                                "REDLOCK_ADDRESS says where it is")

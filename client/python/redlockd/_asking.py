@@ -1,18 +1,22 @@
 """Requests: their queue, the lines that they are, and what is answered."""
 from __future__ import annotations
 
-import asyncio
-from typing import NamedTuple
+import logging
+from typing import Callable, NamedTuple
 
 from ._clock import now_ms
 from ._connection import Connection
+from ._error import RedlockdError
 from ._hold import ASKED, DETACHED, GIVING, HELD, LOST, OVER, RESUMING, Ask, Hold
-from ._lines import DURATION_MAX_MS, Answer
+from ._lines import Answer
 from ._parts import TICK_MS, WAITS, WINDOW, Parts
-from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, ProtocolError,
-                     RedlockdError)
+from ._table import DURATION_MAX_MS
+from .errors import (BadArgumentError, LimitError, LockTimeoutError, LostError, NoAnswerError, NotHeldError,
+                     ProtocolError, UnsupportedError)
 
+logger = logging.getLogger("redlockd")
 GIVE_BACK_MS = 10000  # after that the UNLOCK of an unwanted grant is given up
+NAMELESS = ("WHO", "SHOW", "UNWATCH")  # their answers have no name
 
 
 class Grant(NamedTuple):
@@ -31,21 +35,7 @@ class Grant(NamedTuple):
 class Asking(Parts):
     # ---- asks: queue, way, answer ----
 
-    async def _asked(self, ask: Ask, timeout_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        ask.future = loop.create_future()
-        timer = loop.call_later(timeout_ms / 1000, self._no_answer, ask)
-        self._put(ask)
-        try:
-            await ask.future
-        except asyncio.CancelledError:
-            if ask.verb != "UNLOCK":
-                self._withdraw(ask)
-            raise
-        finally:
-            timer.cancel()
-
-    def _unlocking(self, hold: Hold) -> Ask:
+    def _begin_unlock(self, hold: Hold) -> None:
         hold.releasing = True
         hold.deadline_ms = 0
         self._holds.pop(hold, None)
@@ -53,28 +43,22 @@ class Asking(Parts):
             self._move_to_giving(hold)
         else:  # once the RESUME is answered, since the token may be new then
             self._cancel_resume(hold)
-        return Ask("UNLOCK", hold)
 
     def _give_back(self, name: str, token: str) -> None:
         """Gives back a grant that nobody wants any more."""
         hold = Hold(name, lease=True)
         hold.token, hold.state = token, GIVING
-        ask = Ask("UNLOCK", hold)
-        self._put(ask)
-        asyncio.get_running_loop().call_later(GIVE_BACK_MS / 1000, self._withdraw, ask)
+        self._put(Ask("UNLOCK", hold, give_up_ms=now_ms() + GIVE_BACK_MS))
 
     def _settle(self, ask: Ask, error: RedlockdError | None = None) -> None:
         """Ends the request: the caller that waits for it, if any, goes on, with the error if there is one."""
-        future, ask.future = ask.future, None
+        tell, ask.tell, ask.give_up_ms = ask.tell, None, 0
         if ask.verb in ("LOCK", "RESUME") and error and ask.hold.state == ASKED:
             ask.hold.state = OVER
         if ask.verb == "UNLOCK":
             ask.hold.state = OVER
-        if future and not future.done():
-            if error:
-                future.set_exception(error)
-            else:
-                future.set_result(None)
+        if tell:
+            tell(error)
 
     def _no_answer(self, ask: Ask) -> None:
         connected = self._connection and self._connection.up and ask.hold.state not in (DETACHED, RESUMING)
@@ -85,7 +69,7 @@ class Asking(Parts):
     def _withdraw(self, ask: Ask) -> None:
         """Nobody waits any more. A LOCK or RESUME that is on its way stays known: its grant is to be given back. So does
         a DOWNGRADE, whose answer has a new token."""
-        ask.future = None
+        ask.tell, ask.give_up_ms = None, 0
         if ask.connection is None:
             if ask in self._queue:
                 self._queue.remove(ask)
@@ -103,6 +87,8 @@ class Asking(Parts):
             ask.hold.state = OVER
 
     def _put(self, ask: Ask) -> None:
+        if ask.give_up_ms:
+            self._want(ask.give_up_ms)
         connection = self._connection_for(ask)
         if connection and not self._queue:
             self._send(connection, ask)
@@ -155,7 +141,7 @@ class Asking(Parts):
     def _is_over(self, ask: Ask) -> bool:
         """Settles a request about a lock where there is nothing to ask any more."""
         hold, downgrades = ask.hold, ask.verb == "DOWNGRADE"
-        if hold.state == LOST and (downgrades or ask.verb in ("EXTEND", "CHECK")):
+        if hold.state == LOST and (downgrades or ask.verb in ("EXTEND", "CHECK", "DATA")):
             self._settle(ask, LostError(f"{hold.name} was lost before: {hold.reason}"))
         elif downgrades and hold.state in (GIVING, OVER):
             self._settle(ask, NotHeldError(f"{hold.name} was given back"))
@@ -174,6 +160,9 @@ class Asking(Parts):
         connection.short += ask.short
         connection.long += not ask.short
         connection.sent[ask.tag] = ask
+        ask.rows = []
+        if ask.keep_ms and not connection.keeps:
+            ask.keep_ms, ask.instead = 0, UnsupportedError("this redlockd is too old to keep a name: the lock is given back")
         connection.send(f"#{ask.tag} {self._line(connection, ask)}")
         if not self._timer:
             self._want(now_ms() + TICK_MS)
@@ -183,7 +172,7 @@ class Asking(Parts):
         if verb == "LOCK":
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
             lease = " hold=lease" if hold.lease else ""
-            words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.mode}{hold.note}"
+            words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.words}{hold.note}"
             return f"LOCK {hold.name}{words}"
         if verb == "DOWNGRADE":
             wait = _word("wait", self.timeout_ms // 2) if connection.repeats else ""
@@ -196,7 +185,11 @@ class Asking(Parts):
             wait = _word("wait", hold.deadline_ms - now_ms()) if ask.internal and connection.repeats else ""
             words = f"{_word('ttl', ttl_ms)}{wait}{_word('max', max_ms)}{hold.note}"
             return f"RESUME {hold.name} token={hold.token}{words}"
-        return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}"
+        if verb in ("WHO", "SHOW", "WATCH", "UNWATCH"):
+            return f"{verb} {hold.name}"
+        if verb == "DATA":
+            return f"DATA {hold.name} data={ask.data}"
+        return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}{_word('keep', ask.keep_ms)}"
 
     def _arrived(self, ask: Ask) -> None:
         connection, ask.connection = ask.connection, None
@@ -207,7 +200,13 @@ class Asking(Parts):
                 self._pump()
             if connection.crowded:
                 connection.crowded = False
-                asyncio.get_running_loop().call_soon(self._resume_all)
+                self.engine.soon(self._resume_all)
+
+    def _ask_elsewhere(self, ask: Ask, not_on: Connection) -> None:
+        self._arrived(ask)
+        ask.not_on = not_on
+        self._queue.append(ask)
+        self._pump()
 
     def answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
         if answer.code[0] == "!":
@@ -218,13 +217,16 @@ class Asking(Parts):
             raise ProtocolError(f"redlockd said without being asked: {answer.rest[:100]!r}")
         elif answer.tag == "h":
             self._hello_answered(connection, answer, received_ms)
-        elif answer.tag in connection.greeting:
-            greeting = connection.greeting.pop(answer.tag)
-            if not greeting.done():
-                greeting.set_result(answer)
+        elif answer.tag == "a":
+            if answer.code != "+OK":
+                raise answer.refusal()
+            self._say_hello(connection)
+        elif answer.code == "*":
+            if known := connection.sent.get(answer.tag):
+                known.rows.append(answer.values)
         elif ask := connection.sent.pop(answer.tag, None):
             try:
-                if answer.code[0] == "+" and answer.name != ask.hold.name:
+                if answer.code[0] == "+" and answer.name != ask.hold.name and ask.verb not in NAMELESS:
                     raise ProtocolError(f"redlockd answered about {answer.name[:60]!r}, not about {ask.hold.name}")
                 self._answers[ask.verb](self, ask, connection, answer, received_ms)
             except ProtocolError as error:
@@ -240,7 +242,7 @@ class Asking(Parts):
         hold = ask.hold
         if answer.code == "+LOCKED":
             grant = Grant.of(answer)
-            wanted = hold.state == RESUMING or (hold.state == ASKED and ask.future and not ask.future.done())
+            wanted = hold.state == RESUMING or (hold.state == ASKED and ask.tell is not None)
             if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
                 self._lost(hold, "expired")  # the answer is late: another may have had the lock in between
                 wanted = False
@@ -248,16 +250,11 @@ class Asking(Parts):
                 self._granted(ask, connection, grant, received_ms)
             else:
                 self._give_back(hold.name, grant.token)
-        elif not answer.code.startswith("-"):
-            raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
-        elif ask.internal:
+        elif ask.internal and answer.code[0] == "-":
             self._not_resumed(hold, connection, answer, received_ms)
-        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # the wait goes on
+        elif answer.code == "-DRAINING" and ask.tell and ask.wait_until_ms > received_ms:  # the wait goes on
             connection.draining = True
-            self._arrived(ask)
-            ask.not_on = connection
-            self._queue.append(ask)
-            self._pump()
+            self._ask_elsewhere(ask, connection)
         elif answer.code == "-BUSY" and ask.wait_until_ms:  # connecting has used up the wait
             self._settle(ask, LockTimeoutError(answer.rest))
         else:
@@ -272,6 +269,7 @@ class Asking(Parts):
             self._move_to_giving(hold)
             self._pump()
         else:
+            hold.began_ms = hold.began_ms or at_ms
             if not ask.internal and hold.max_ms:
                 hold.max_until_ms = at_ms + hold.max_ms
             hold.state = HELD
@@ -286,25 +284,33 @@ class Asking(Parts):
             self._hello_soon(connection)
             self._settle(ask)
             if ask.internal:
+                logger.info("%s is resumed, with fence %d", hold.name, hold.fence)
                 self._downgrade_again(hold)
                 self._pump()
         if old and old is not connection:
             self._retire(old)
 
     def _answer_to_unlock(self, ask: Ask, connection: Connection, answer: Answer, _received_ms: int) -> None:
-        if answer.code == "+UNLOCKED":
-            self._settle(ask)
+        if answer.code == ("+KEPT" if ask.keep_ms else "+UNLOCKED"):
+            self._settle(ask, ask.instead)
         elif answer.code == "-NOTHELD" and not ask.hold.attached:
             self._settle(ask, LostError(f"{ask.hold.name} was lost before this release"))
         else:
-            self._settle(ask, _refusal_or_protocol_error(answer))
+            error = answer.refusal()
+            if ask.keep_ms and isinstance(error, (BadArgumentError, LimitError, UnsupportedError)):
+                ask.keep_ms, ask.instead = 0, error  # redlockd would not keep it, and it is held still
+                self._arrived(ask)
+                self._queue.append(ask)
+                self._pump()
+                return
+            self._settle(ask, ask.instead or error)
         if connection is not self._connection:
             self._retire(connection)
 
     def _answer_to_ask(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
-        """The answer to EXTEND or CHECK."""
+        """The answer to EXTEND, CHECK or DATA."""
         hold = ask.hold
-        if hold.state in (DETACHED, RESUMING) and ask.future:  # it moves, and is asked about again by its new token
+        if hold.state in (DETACHED, RESUMING) and ask.tell:  # it moves, and is asked about again by its new token
             self._arrived(ask)
             self._queue.append(ask)
             return
@@ -321,10 +327,19 @@ class Asking(Parts):
             self._until(hold, connection, until_ms, received_ms)
             self._settle(ask)
             return
-        error = _refusal_or_protocol_error(answer)
+        if answer.code == "+DATA":
+            self._settle(ask)
+            return
+        error = answer.refusal()
         if isinstance(error, NotHeldError) and hold.state == HELD:
             self._lost(hold, "gone")
         self._settle(ask, error)
+
+    def _answer_with_rows(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
+        self._settle(ask, None if answer.code == "+END" else answer.refusal())
+
+    def _answer_to_unwatch(self, ask: Ask, _connection: Connection, _answer: Answer, _received_ms: int) -> None:
+        self._settle(ask)
 
     # ---- a writer becomes a reader ----
 
@@ -335,14 +350,14 @@ class Asking(Parts):
             self._is_reader(hold, connection, grant.token, grant.fence, grant.until_ms, received_ms)
         elif answer.code != "-NOTHELD" or hold.state not in (DETACHED, RESUMING):
             self._not_downgraded(ask, answer)
-        if ask.future and not self._is_over(ask):  # the answer to RESUME says what became of the lock
+        if ask.tell and not self._is_over(ask):  # the answer to RESUME says what became of the lock
             self._arrived(ask)
             self._queue.append(ask)
         self._resume(hold)
 
     def _not_downgraded(self, ask: Ask, answer: Answer) -> None:
         hold = ask.hold
-        error = _refusal_or_protocol_error(answer)
+        error = answer.refusal()
         if answer.code == "-NOTHELD":
             if hold.state == HELD:
                 self._lost(hold, "gone")
@@ -352,15 +367,12 @@ class Asking(Parts):
             self._downgrade_later(hold)
         self._settle(ask, error)
 
-    _answers = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
-                "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask, "DOWNGRADE": _answer_to_downgrade}
+    _answers: dict[str, Callable[..., None]] = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
+                "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask, "DATA": _answer_to_ask,
+                "DOWNGRADE": _answer_to_downgrade, "WHO": _answer_with_rows, "SHOW": _answer_with_rows,
+                "WATCH": lambda self, *answered: self._watch_answered(*answered), "UNWATCH": _answer_to_unwatch}
 
 
 def _word(key: str, ms: int) -> str:
     return f" {key}={min(ms, DURATION_MAX_MS)}" if ms > 0 else ""
 
-
-def _refusal_or_protocol_error(answer: Answer) -> RedlockdError:
-    if answer.code.startswith("-"):
-        return answer.refusal()
-    raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")

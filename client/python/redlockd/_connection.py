@@ -1,20 +1,20 @@
-"""A connection to redlockd: bytes in, answers out."""
+"""A connection to redlockd: bytes in, answers out. An engine's own class of connection writes and closes."""
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from typing import TYPE_CHECKING
 
 from ._clock import Sample, now_ms
-from ._lines import SERVER_LINE_BYTES, Answer
-from .errors import ProtocolError, RedlockdError, UnreachableError
+from ._error import RedlockdError
+from ._lines import Answer
+from ._table import SERVER_LINE_BYTES
+from .errors import ProtocolError, UnreachableError
 
 if TYPE_CHECKING:
     from ._hold import Ask
     from ._parts import Parts
 
-CONNECT_S = 5.0
 QUIT_S = 2.0
 
 
@@ -27,21 +27,19 @@ class Daemon:
         self.behind_ms = behind_ms
 
 
-class Connection(asyncio.Protocol):
-    """Lines go out in batches, once for each turn of the event loop; what comes in goes to the session."""
+class Connection:
+    """Lines go out in batches, once for each turn of the engine; what comes in goes to the session."""
 
     def __init__(self, session: Parts, sock: socket.socket) -> None:
         self.session = session
-        self.loop = asyncio.get_running_loop()
         self.sock = sock
         self.local = sock.family == socket.AF_UNIX
         self.up = self.ended = self.draining = self.retiring = False
         self.parked = False  # given up, but open: its end would give back locks that are about to be resumed
-        self.greeting: dict[str, asyncio.Future[Answer]] = {}
-        self.closed: asyncio.Future[None] = self.loop.create_future()
         self.sent: dict[str, Ask] = {}
         self.short = self.long = 0  # asks in `sent` that redlockd answers at once, and others
         self.crowded = False  # locks wait to be resumed until some of these are answered
+        self.keeps = False  # redlockd knows keep=
         self.repeats = False  # redlockd repeats RESUME and downgrades for as long as wait=
         self.daemon = Daemon(0)
         self.sample = Sample()
@@ -51,45 +49,32 @@ class Connection(asyncio.Protocol):
         self.greetings = 1  # how many HELLOs on a new connection are to tell its clock; 0: that is told
         self.refuted = False  # one of them has shown that a clock stood still
         self.pinged_ms = 0  # 0: no PING is open
-        self.transport: asyncio.Transport | None = None
         self._out: list[str] = []
         self._rest = b""
 
-    # ---- greeting ----
+    def write(self, data: bytes) -> None:
+        raise NotImplementedError
 
-    async def greet(self, user: str | None, secret: str | None, hello: str) -> None:
-        """AUTH, then HELLO; returns when redlockd has answered both as it should."""
-        if user and secret:
-            answer = await self._first("a", f"AUTH {user} {secret}")
-            if not answer.code.startswith("+"):
-                raise answer.refusal()
-        self.hello_sent_ms = self.hello_last_ms = now_ms()
-        answer = await self._first("h", hello)
-        if answer.code.startswith("-"):
-            raise answer.refusal()
+    def close(self) -> None:
+        """Ends the connection, once what was written is on its way."""
+        raise NotImplementedError
 
-    async def _first(self, tag: str, line: str) -> Answer:
-        self.greeting[tag] = self.loop.create_future()
-        self.send(f"#{tag} {line}")
-        return await self.greeting[tag]
-
-    # ---- bytes ----
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
+    def cut(self) -> None:
+        """Closes the socket at once: the engine will not do so, or not for long."""
+        raise NotImplementedError
 
     def send(self, line: str) -> None:
         if not self._out:
-            self.loop.call_soon(self._flush)
+            self.session.engine.soon(self.flush)
         self._out.append(line)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         lines, self._out = self._out, []
-        if lines and self.transport and not self.ended:
+        if lines and not self.ended:
             lines.append("")
-            self.transport.write("\n".join(lines).encode("ascii"))
+            self.write("\n".join(lines).encode("ascii"))
 
-    def data_received(self, data: bytes) -> None:
+    def received(self, data: bytes) -> None:
         if self.parked or self.ended:
             return
         lines = (self._rest + data).split(b"\n")
@@ -110,45 +95,21 @@ class Connection(asyncio.Protocol):
     def has_half_a_line(self) -> bool:
         return bool(self._rest)
 
-    def eof_received(self) -> None:
-        return None  # closes the transport
+    def is_gone(self, error: object = None) -> None:
+        """The other end has closed the connection, or the network has."""
+        if not self.ended:
+            self.ended = True
+            why = f"the connection to redlockd ended: {error or 'redlockd closed it'}"
+            self.session.ended(self, UnreachableError(why))
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self.ended = True
-        why = f"the connection to redlockd ended: {error or 'redlockd closed it'}"
-        self.fail_greeting(UnreachableError(why))
-        if not self.closed.done():
-            self.closed.set_result(None)
-        self.session.ended(self, UnreachableError(why))
-
-    def fail_greeting(self, error: RedlockdError) -> None:
-        for future in self.greeting.values():
-            if not future.done():
-                future.set_exception(error)
-                future.exception()  # else asyncio would log the error if nobody waits
-
-    # ---- its end ----
-
-    def close(self) -> None:
-        if self.transport:
-            self.transport.close()
-
-    def cut(self) -> None:
-        """Closes the socket at once: the event loop will not do so, or not for long."""
-        self.ended = True
-        if self.transport and not self.loop.is_closed():
-            self.transport.abort()
-        else:
-            self.sock.close()
-
-    async def quit(self) -> None:
+    def quit(self) -> None:
         """Says QUIT and reads to the end, for QUIT_S at most, so that redlockd gives back what the connection holds."""
-        if self.up and not self.ended and not self.parked:
-            self.retiring = True
+        if self.up and not self.parked and not self.retiring:
             self.send("#q QUIT")
-            await asyncio.wait([self.closed], timeout=QUIT_S)
-        self.close()
-        await asyncio.wait([self.closed], timeout=QUIT_S)
+            self.session.engine.later(QUIT_S, self.close)
+        else:
+            self.close()
+        self.retiring = True
 
     def drop_in_child(self) -> None:
         """After fork, in the child: closes the descriptor alone, without a word to redlockd."""

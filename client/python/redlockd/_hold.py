@@ -12,36 +12,38 @@ the draining connection.
 """
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._clock import now_ms
+from ._error import RedlockdError
 
 if TYPE_CHECKING:
     from ._connection import Connection, Daemon
 
 ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resuming giving lost over".split()
+Tell = Callable[["RedlockdError | None"], Any]  # hears how a request has ended
 
 
 class Hold:
     """A lock, from the request for it on."""
 
-    __slots__ = ("name", "ttl_ms", "max_ms", "mode", "note", "lease", "state", "reader", "shared", "token", "fence",
-                 "slot", "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned",
-                 "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring",
-                 "on_renewed")
+    __slots__ = ("name", "ttl_ms", "max_ms", "words", "note", "lease", "state", "reader", "shared", "token", "fence",
+                 "slot", "began_ms", "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms",
+                 "warn_ms", "warned", "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost",
+                 "on_expiring", "on_renewed")
 
-    def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, mode: str = "", note: str = "",
+    def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, words: str = "", note: str = "",
                  lease: bool = False) -> None:
         self.name, self.ttl_ms, self.max_ms = name, ttl_ms, max_ms
-        self.mode, self.note = mode, note  # the words mode= and slots=, and the word note=
+        self.words, self.note = words, note  # mode=, slots= and data=; note=
         self.lease = lease  # needs no connection, and is not resumed
         self.state = ASKED
-        self.reader = "mode=shared" in mode  # for the program, from the call of downgrade() on
+        self.reader = "mode=shared" in words  # for the program, from the call of downgrade() on
         self.shared = self.reader  # redlockd has said so, or is asked for nothing else
         self.token = ""
         self.fence = 0
         self.slot: int | None = None
+        self.began_ms = 0  # when it was granted
         self.deadline_ms = 0  # on our clock; 0: not held, or not known
         self.until_ms = 0  # the same on the daemon's clock
         self.daemon: Daemon | None = None
@@ -66,14 +68,19 @@ def _nothing() -> None:
 
 
 class Ask:
-    """A request. `future` is None where nobody waits for the answer (any more)."""
+    """A request. `tell` is None where nobody waits for the answer (any more)."""
 
-    __slots__ = ("verb", "hold", "ttl_ms", "wait_until_ms", "future", "tag", "connection", "not_on", "short",
-                 "internal", "first")
+    __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "instead", "data", "rows",
+                 "tag",
+                 "connection", "not_on", "short", "internal", "first")
 
-    def __init__(self, verb: str, hold: Hold, ttl_ms: int = 0, wait_until_ms: int = 0) -> None:
-        self.verb, self.hold, self.ttl_ms, self.wait_until_ms = verb, hold, ttl_ms, wait_until_ms
-        self.future: asyncio.Future[None] | None = None
+    def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0, *, ttl_ms: int = 0,
+                 wait_until_ms: int = 0, keep_ms: int = 0, data: str = "") -> None:
+        self.verb, self.hold, self.tell = verb, hold, tell
+        self.give_up_ms = give_up_ms  # 0: never
+        self.ttl_ms, self.wait_until_ms, self.keep_ms, self.data = ttl_ms, wait_until_ms, keep_ms, data
+        self.instead: RedlockdError | None = None  # of an UNLOCK that keeps nothing, though it was to
+        self.rows: list[dict[str, str]] = []
         self.tag = ""
         self.connection: Connection | None = None  # where it is on its way
         self.not_on: Connection | None = None  # this connection refused this ask, which waits for another

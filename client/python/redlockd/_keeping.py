@@ -1,20 +1,22 @@
 """Locks: their time, their loss, and their way to the next connection."""
 from __future__ import annotations
 
-import asyncio
+import logging
 import random
-from typing import Any
 
 from ._clock import now_ms
 from ._connection import Connection
 from ._hold import DETACHED, GIVING, HELD, LOST, RESUMING, Ask, Hold
-from ._lines import DURATION_MAX_MS, Answer
+from ._lines import Answer
 from ._parts import STABLE_MS, TICK_MS, Parts
+from ._table import DURATION_MAX_MS
 
 RESUME_AGAIN_MS = 20  # the least pause before RESUME is asked again, plus RESUME_JITTER_MS at most
 RESUME_JITTER_MS = 30
 DOWNGRADE_AGAIN_MS = 500
 NOTHELD_MS = 100  # for so long RESUME is asked again after -NOTHELD: other daemons learn of a token a moment later
+
+logger = logging.getLogger("redlockd")
 
 
 class Keeping(Parts):
@@ -27,6 +29,8 @@ class Keeping(Parts):
             self._need_connection()
         elif answer.code == "!CLOCK" and connection.up:
             self._is_behind(connection, answer.number("behind"))
+        elif answer.code == "!NOW" and connection is self._connection:
+            self._is_now(answer)
         hold = self._by_token.get(answer.values.get("token", ""))
         if not hold or hold.name != answer.name or hold.state not in (HELD, RESUMING):
             return
@@ -80,6 +84,8 @@ class Keeping(Parts):
         self._by_token.pop(hold.token, None)
         self._holds.pop(hold, None)
         connection, hold.connection = hold.connection, None
+        if reason != "closed":
+            logger.warning("%s is lost: %s", hold.name, reason)
         hold.state, hold.reason, hold.deadline_ms = LOST, reason, 0
         hold.on_lost()
         if connection and connection is not self._connection:
@@ -113,7 +119,7 @@ class Keeping(Parts):
             self._need_connection()
 
     def _must_move(self) -> bool:
-        return any(hold.state == DETACHED or (hold.state == HELD and hold.connection and hold.connection.draining)
+        return bool(self._watches) or any(hold.state == DETACHED or (hold.state == HELD and hold.connection and hold.connection.draining)
                    for hold in self._by_token.values())
 
     def _resume(self, hold: Hold) -> None:
@@ -166,7 +172,7 @@ class Keeping(Parts):
             return
         again_ms = RESUME_AGAIN_MS + random.randrange(RESUME_JITTER_MS)
         hold.retry_at_ms = at_ms + again_ms
-        asyncio.get_running_loop().call_later(again_ms / 1000 + 0.001, self._resume, hold)
+        self.engine.later(again_ms / 1000 + 0.001, self._resume, hold)
 
     def _cancel_resume(self, hold: Hold) -> None:
         """The lock is given back while redlockd repeats its RESUME."""
@@ -190,12 +196,12 @@ class Keeping(Parts):
         """Whether redlockd is asked for that. Its answer has a new token, without which no other redlockd may know the
         lock."""
         return hold.reader and not hold.shared and any(
-            ask.hold is hold and ask.verb == "DOWNGRADE" and (ask.future or ask.internal)
+            ask.hold is hold and ask.verb == "DOWNGRADE" and (ask.tell or ask.internal)
             for connection in self._connections for ask in connection.sent.values())
 
     def _downgrade_later(self, hold: Hold) -> None:
         again_ms = DOWNGRADE_AGAIN_MS + random.randrange(DOWNGRADE_AGAIN_MS)
-        asyncio.get_running_loop().call_later(again_ms / 1000, self._downgrade_again, hold)
+        self.engine.later(again_ms / 1000, self._downgrade_again, hold)
 
     def _downgrade_again(self, hold: Hold) -> None:
         """Asks for what the program was told: too few masters know it, or redlockd has the lock as a writer's all the
@@ -215,13 +221,8 @@ class Keeping(Parts):
             return
         if any(hold.connection is connection for hold in self._by_token.values()):
             return
-        connection.retiring = True
         if connection.parked:
+            connection.retiring = True
             connection.close()
         elif not self.closed:
-            self._background(connection.quit())
-
-    def _background(self, coroutine: Any) -> None:
-        task = asyncio.ensure_future(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            connection.quit()

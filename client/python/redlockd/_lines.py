@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
+from ._table import DURATION_MAX_MS, NAME_BYTES, OPTIONS
 from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
 
 Name = str | list[str] | tuple[str, ...]  # a name, or several
-SERVER_LINE_BYTES = 2048
-DURATION_MAX_MS = 30 * 24 * 3600 * 1000
 _FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
+_TEXT = re.compile(r"[!#-~]+")
 _LINE = re.compile(r"[ -~]*")
 _TOKEN = re.compile(r"[0-9a-f]{40}")
 
@@ -27,16 +28,40 @@ def checked_word(text: str, what: str, most: int) -> str:
     return text
 
 
+def checked_option(name: str, value: Any) -> str:
+    """The value of an option, as the table says what it may be, for a line."""
+    kind, most, words = OPTIONS[name]
+    if kind == "word":
+        return checked_word(value, name, most)
+    if kind == "choice" and value not in words:
+        raise BadArgumentError(f"{name} must be {' or '.join(words)}, not {value!r}")
+    if kind == "count" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+        raise BadArgumentError(f"{name} must be a whole number, 1 to {most}, not {value!r}")
+    if kind == "text" and not (isinstance(value, str) and len(value) <= most and _TEXT.fullmatch(value)):
+        raise BadArgumentError(f"{name} must have 1 to {most} visible ASCII characters, and no \"")
+    return str(value)
+
+
 def checked_name(name: Name) -> str:
     """A name, or several names that are taken together."""
     if isinstance(name, str):
-        return checked_word(name, "the name", 200)
+        return checked_word(name, "the name", NAME_BYTES)
     if not isinstance(name, (list, tuple)) or not name:
         raise BadArgumentError("the name must be a str, or a list of str for several locks at once")
-    joined = ",".join(checked_word(one, "the name", 200) for one in name)
+    joined = ",".join(checked_word(one, "the name", NAME_BYTES) for one in name)
     if len(joined) > 800:
         raise BadArgumentError("the names are too long together: 800 characters at most")
     return joined
+
+
+def checked_single(name: str) -> str:
+    return checked_word(name, "the name", NAME_BYTES)
+
+
+def checked_show(what: str) -> str:
+    if not isinstance(what, str) or not re.fullmatch("[A-Za-z]{1,20}", what):
+        raise BadArgumentError("show() takes a word: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION")
+    return what.upper()
 
 
 def known_name(name: Name) -> Name:
@@ -101,5 +126,7 @@ class Answer:
         return token
 
     def refusal(self) -> RedlockdError:
+        if self.code[0] != "-":
+            raise ProtocolError(f"redlockd gave an answer that does not fit the request: {self.rest[:100]!r}")
         retry = self.values.get("retry", "")
         return error_of(self.code[1:], self.rest, int(retry) if retry.isdecimal() else None)

@@ -1,12 +1,13 @@
 """The connection: when one is made, whether it is alive, what its end means; and the session's timer."""
 from __future__ import annotations
 
-import asyncio
+import logging
 import random
 from collections import deque
 
 from ._clock import Sample, now_ms
-from ._connection import CONNECT_S, Connection, Daemon
+from ._address import CONNECT_S
+from ._connection import Connection, Daemon
 from ._hold import DETACHED, HELD, Hold
 from ._lines import Answer
 from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, Parts
@@ -21,6 +22,7 @@ PATIENCE_MS = 10000  # silence may last so long before PING, and again before th
 PATIENCE_LEAST_MS = 1000  # the same with the shortest TTLs: the machine may be just busy
 BACKOFF_FIRST_MS = 20
 LOST_GRACE_MS = 50  # past a deadline, so that redlockd can still say why the lock is lost
+logger = logging.getLogger("redlockd")
 
 
 class Linking(Parts):
@@ -30,25 +32,41 @@ class Linking(Parts):
         connection = self._connection
         if connection and connection.up and not connection.draining and not connection.ended:
             return
-        if not self.closed and (self._dialing is None or self._dialing.done()):
-            self._dialing = asyncio.ensure_future(self._dial())
+        if not self.closed and not self._dialing:
+            if self._failures:
+                self._dialing = self.engine.later(self._backoff_ms() / 1000, self._dial)
+            else:
+                self._dial()
 
     def _is_needed(self) -> bool:
         return bool(self._queue) or self._must_move()
 
-    async def _dial(self) -> None:
-        """Tries until a connection is there, or nothing needs one any more."""
-        while self._is_needed():
-            if self._failures:
-                await asyncio.sleep(self._backoff_ms() / 1000)
-            try:
-                self._is_up(await self._connected())
-                return
-            except RedlockdError as error:
-                self._failures += 1
-                self._why = error._fresh()
-                if not self._ever_up or isinstance(error, (AuthError, UsageError, BadArgumentError)):
-                    self._fail_queue(error)
+    def _dial(self) -> None:
+        self._dialing = self.engine.connect(self) if self._is_needed() and not self.closed else None
+
+    def greet(self, connection: Connection) -> None:
+        """The connection is open: AUTH, if there is a secret, and then HELLO."""
+        self._connections.add(connection)
+        where = self.where
+        self.engine.later(CONNECT_S, self._overdue, connection)
+        if where.user and where.secret:
+            connection.send(f"#a AUTH {where.user} {where.secret}")
+        else:
+            self._say_hello(connection)
+
+    def _overdue(self, connection: Connection) -> None:
+        if not connection.up and not connection.ended:
+            self.broken(connection, UnreachableError("connecting to redlockd takes too long, or HELLO is not answered: "
+                                                     + ", ".join(map(str, self.where.places))))
+
+    def not_connected(self, error: RedlockdError) -> None:
+        self._dialing = None
+        self._failures += 1
+        self._why = error._fresh()
+        if not self._ever_up or isinstance(error, (AuthError, UsageError, BadArgumentError)):
+            self._fail_queue(error)
+        if self._is_needed():
+            self._need_connection()
 
     def _fail_queue(self, error: RedlockdError) -> None:
         """Fails the requests of the queue: redlockd was never reached, or it refuses this client's secret or settings,
@@ -67,46 +85,24 @@ class Linking(Parts):
                 most_ms = min(most_ms, max(BACKOFF_FIRST_MS, (hold.deadline_ms - now_ms()) // 4))
         return most_ms // 2 + random.randrange(most_ms // 2 + 1)
 
-    async def _connected(self) -> Connection:
-        try:
-            return await asyncio.wait_for(self._connect_and_greet(), CONNECT_S)
-        except asyncio.TimeoutError:
-            raise UnreachableError("connecting to redlockd takes too long, or HELLO is not answered: "
-                                   + ", ".join(map(str, self.where.places))) from None
-
-    async def _connect_and_greet(self) -> Connection:
-        sock, place = await self.where.connect()
-        connection = Connection(self, sock)
-        self._connections.add(connection)
-        try:
-            context = self.where.tls() if place.tls else None
-            await asyncio.get_running_loop().create_connection(
-                lambda: connection, sock=sock, ssl=context, server_hostname=place.host if context else None)
-            await connection.greet(self.where.user, self.where.secret, self._hello)
-        except BaseException as error:
-            self._connections.discard(connection)
-            connection.ended = True
-            connection.close() if connection.transport else sock.close()
-            if isinstance(error, OSError) and not isinstance(error, RedlockdError):
-                raise UnreachableError(f"{place}: {error}") from None
-            raise
-        return connection
-
     def _hello_answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
         sent_ms, connection.hello_sent_ms = connection.hello_sent_ms, 0
         if answer.code == "+HELLO" and sent_ms:
             if answer.number("proto") != 1:
                 raise ProtocolError("this redlockd speaks another protocol than 1")
-            connection.repeats = "resume-wait" in answer.values.get("features", "").split(",")
+            features = answer.values.get("features", "").split(",")
+            connection.repeats, connection.keeps = "resume-wait" in features, "keep" in features
             said_ms, behind_ms = answer.number("now"), answer.number_or_none("behind") or 0
             if not connection.up:
                 self._meet(connection, sent_ms, said_ms, received_ms, behind_ms)
             self._is_behind(connection, behind_ms)
             self._measure(connection, sent_ms, said_ms, received_ms)
-        elif not answer.code.startswith("-"):
+        elif answer.code[0] != "-":
             raise ProtocolError("what answers HELLO is no redlockd of protocol 1")
-        if (greeting := connection.greeting.pop("h", None)) and not greeting.done():
-            greeting.set_result(answer)
+        if not connection.up:
+            if answer.code[0] == "-":
+                raise answer.refusal()
+            self._is_up(connection)
 
     def _measure(self, connection: Connection, sent_ms: int, said_ms: int, received_ms: int) -> None:
         """Takes the reading of redlockd's clock. A HELLO that was slow to be answered on a new connection is repeated,
@@ -136,13 +132,14 @@ class Linking(Parts):
         connection.daemon = self._daemon
 
     def _is_up(self, connection: Connection) -> None:
-        if connection.ended:
-            raise UnreachableError("redlockd closed the connection at once")
-        old, self._connection = self._connection, connection
+        old, self._connection, self._dialing = self._connection, connection, None
+        if self._ever_up:
+            logger.info("connected again, to %s", self.where)
         self._ever_up = connection.up = True
         connection.up_ms = now_ms()
         self._before = connection.sample
         self._resume_all()
+        self._watch_all()
         self._pump()
         if old:
             self._retire(old)
@@ -152,18 +149,25 @@ class Linking(Parts):
 
     def broken(self, connection: Connection, error: RedlockdError) -> None:
         """The connection cannot be used any more, as we see it."""
-        connection.fail_greeting(error)
         if connection.up and not connection.ended:
             connection.parked = True
             self._gone(connection, error)
             self._retire(connection)
-        else:
+        elif not connection.ended:
+            connection.ended = True
             connection.close()
+            self.ended(connection, error)
 
     def ended(self, connection: Connection, error: RedlockdError) -> None:
         self._connections.discard(connection)
-        if connection.up and not connection.parked and not self.closed and not self.forked:
+        if self._when_gone and not self._connections:
+            self._when_gone()
+        if self.closed or self.forked or connection.parked:
+            return
+        if connection.up:
             self._gone(connection, error)
+        else:
+            self.not_connected(error)
 
     def _gone(self, connection: Connection, error: RedlockdError) -> None:
         """Requests that were under way are asked again, and locks are resumed, on the next connection."""
@@ -171,6 +175,7 @@ class Linking(Parts):
         if current:
             self._connection = None
             self._why = error
+            logger.info("%s", error)
             self._failures = 1 if now_ms() - connection.up_ms >= STABLE_MS else self._failures + 1
         sent, connection.sent = connection.sent, {}
         connection.short = connection.long = 0
@@ -179,7 +184,7 @@ class Linking(Parts):
             ask.connection = None
             if ask.internal:
                 self._not_moved(ask.hold, connection)
-            elif ask.verb == "UNLOCK" or ask.future:
+            elif ask.verb == "UNLOCK" or ask.tell:
                 again.append(ask)
         self._queue.extendleft(reversed(again))
         for hold in list(self._by_token.values()):
@@ -199,14 +204,12 @@ class Linking(Parts):
         if self.closed:
             return
         self._timer_ms = at_ms
-        self._timer = asyncio.get_running_loop().call_later(max(1, at_ms - now_ms()) / 1000, self._read_first)
+        self._timer = self.engine.later(max(1, at_ms - now_ms()) / 1000, self._read_first)
 
     def _read_first(self) -> None:
-        """After a pause of this process timers are due before the loop has looked at its sockets, where a renewal may
-        be. By the second turn from now on, the loop has looked, and what had come is read."""
-        loop = asyncio.get_running_loop()
+        """After a pause of this process a renewal may be there, unread."""
         self._timer = None
-        loop.call_soon(loop.call_soon, self._tick)
+        self.engine.read_first(self._tick)
 
     def _tick(self) -> None:
         if self.closed or self.forked:
@@ -215,10 +218,16 @@ class Linking(Parts):
         next_ms = at_ms + TICK_MS
         for hold in list(self._holds):
             next_ms = min(next_ms, self._tick_hold(hold, at_ms))
+        asks = self._asks()
+        for ask in asks:
+            if 0 < ask.give_up_ms <= at_ms:
+                self._no_answer(ask)
+            elif ask.give_up_ms:
+                next_ms = min(next_ms, ask.give_up_ms)
         connection = self._connection
         if connection and connection.up and not connection.ended:
             next_ms = min(next_ms, self._tick_connection(connection, at_ms))
-        if self._holds or (connection and connection.sent):
+        if self._holds or asks or self._watches:
             self._want(next_ms)
 
     def _tick_hold(self, hold: Hold, at_ms: int) -> int:
@@ -238,7 +247,7 @@ class Linking(Parts):
 
     def _tick_connection(self, connection: Connection, at_ms: int) -> int:
         next_ms = at_ms + TICK_MS
-        if connection.sent or self._by_token:
+        if connection.sent or self._by_token or self._watches:
             patience_ms = self._patience_ms()
             if connection.pinged_ms and at_ms - connection.pinged_ms >= patience_ms:
                 self.broken(connection, UnreachableError("redlockd is silent: it does not answer PING"))

@@ -1,17 +1,21 @@
 """The part of a lock that needs no I/O, for the blocking and the asyncio client."""
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, Callable, Literal
+from typing import Any, Callable, Literal, TypeVar
 
-from ._lines import DURATION_MAX_MS, Name, checked_name, checked_token, checked_word, duration_ms
+from ._clock import now_ms
+from ._lines import Name, checked_name, checked_option, checked_token, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
+from ._table import DURATION_MAX_MS
 from .errors import BadArgumentError, LostError, ModeError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
+E = TypeVar("E", bound="threading.Event | asyncio.Event")
 Seconds = float | timedelta
 HoldKind = Literal["session", "lease"]
 Mode = Literal["exclusive", "shared"]
@@ -19,17 +23,19 @@ RELEASE_MS = 2000  # how long the release at the end of a with block may take if
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
 
+_NONE = Hold("")
+_NONE.state = OVER
+
 
 class BaseLock:
     """See Lock."""
 
-    def __init__(self, session: Session, name: Name, *, ttl: Seconds | None,
-                 blocking: bool, blocking_timeout: Seconds | None, max: Seconds | None, hold: str, note: str | None,
-                 mode: str | None, slots: int | None, reentrant: bool, me: Callable[[], Any]) -> None:
-        if hold not in ("session", "lease"):
-            raise BadArgumentError(f'hold must be "session" or "lease", not {hold!r}')
-        if slots is not None and (isinstance(slots, bool) or not isinstance(slots, int) or slots < 1):
-            raise BadArgumentError(f"slots must be a whole number above 0, not {slots!r}")
+    def __init__(self, session: Session, name: Name, me: Callable[[], Any], *, ttl: Seconds | None = None,
+                 blocking: bool = True, blocking_timeout: Seconds | None = None, at_most: Seconds | None = None,
+                 max: Seconds | None = None, hold: str = "session", note: str | None = None, mode: str | None = None,
+                 slots: int | None = None, data: str | None = None, at_least: Seconds | None = None,
+                 reentrant: bool = False) -> None:
+        lease = checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
         self._session = session
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
@@ -38,15 +44,19 @@ class BaseLock:
         self._depth = 0
         self._given = False
         self._shared = mode == "shared"
-        which = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
-        which += f" slots={slots}" if slots else ""
-        noted = f" note={checked_word(note, 'note', 64)}" if note is not None else ""
-        self._new_hold: Callable[[], Hold] = lambda: Hold(
-            self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), which, noted, hold == "lease")
-        self._hold = self._new_hold()  # which also checks ttl and max
-        self._hold.state = OVER
+        self._at_least_ms = duration_ms(at_least, "at_least")
+        given = {"mode": mode, "slots": slots, "data": data}
+        if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
+            raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
+        words = "".join(f" {key}={checked_option(key, value)}" for key, value in given.items() if value is not None)
+        noted = f" note={checked_option('note', note)}" if note is not None else ""
+        most_ms = duration_ms(max if at_most is None else at_most, "at_most")
+        self._of_hold = (self.name, duration_ms(ttl, "ttl"), most_ms, words, noted, lease)
+        self._hold = _NONE
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
+        self._lost: Any = None  # the events, from when the program asks for them
+        self._expiring: Any = None
 
     def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
         """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
@@ -82,19 +92,24 @@ class BaseLock:
                 return None
             if self._depth and self._owner == self._me() and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
-            hold = self._hold = self._new_hold()
+            hold = self._new_hold()
             hold.token = token
-            hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
             self._owner, self._depth = self._me(), 1
-            self._on_begin()
+            for event in (self._lost, self._expiring):
+                if event:
+                    event.clear()
             return hold
+
+    def _new_hold(self) -> Hold:
+        hold = self._hold = Hold(*self._of_hold)
+        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
+        return hold
 
     def _attach(self, token: str) -> None:
         """The lock of a token from elsewhere: nothing is known of it until check() or extend()."""
-        hold = self._hold = self._new_hold()
+        hold = self._new_hold()
         hold.token, hold.state, hold.lease, hold.attached = checked_token(token), HELD, True, True
         hold.reader = True  # that is not known, and a reader may do less
-        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
         self._owner, self._depth = self._me(), 1
         self._given = True
 
@@ -120,26 +135,35 @@ class BaseLock:
         if self._depth > 1:
             raise ModeError(f"{self.name} was entered {self._depth} times: leave it until it is entered once")
 
-    def _on_begin(self) -> None:
-        self.lost.clear()
-        self.expiring.clear()
-
     def _on_lost(self) -> None:
-        self.lost.set()
+        with self._guard:
+            if self._lost:
+                self._lost.set()
 
     def _on_expiring(self) -> None:
-        self.expiring.set()
+        with self._guard:
+            if self._expiring:
+                self._expiring.set()
 
     def _on_renewed(self) -> None:
-        self.expiring.clear()
+        if self._expiring:
+            self._expiring.clear()
+
+    def _made(self, kind: Callable[[], E], event: Any, is_set: bool) -> E:
+        """The event, made when the program asks for it first. The caller has the guard."""
+        made: E = event or kind()
+        if is_set:
+            made.set()
+        return made
 
     def _released_already(self) -> bool:
         return self._hold.state == OVER
 
-    # ---- state that a program may ask for at any time ----
+    def _left_to_keep(self) -> int:
+        """For how many ms the name is to be kept at the end of a `with` block, so that at_least is over then."""
+        return max(0, self._at_least_ms - (now_ms() - self._hold.began_ms)) if self._at_least_ms else 0
 
-    lost: Any
-    expiring: Any
+    # ---- state that a program may ask for at any time ----
 
     def valid(self) -> float:
         """For how many seconds the lock is surely still held; 0.0: not, or not any more, or not known.

@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping, Sequence, TypeVar
 from urllib.parse import unquote
 
 from ._lines import checked_word
+from ._table import NAME_BYTES
 from .errors import BadArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +24,7 @@ def encode(part: object) -> str:
 def name_of(*parts: object) -> str:
     """A name of several parts, whatever is in them: name_of("order", 17) is "order:17", and name_of("file", "a b:c")
     is "file:a%20b%3Ac". Different parts have different names. The other libraries for redlockd encode alike."""
-    return checked_word(":".join(map(encode, parts)), "the name", 200)
+    return checked_word(":".join(map(encode, parts)), "the name", NAME_BYTES)
 
 
 def parts_of(name: str) -> tuple[str, ...]:

@@ -1,16 +1,20 @@
-"""The state that the parts of a session share: asking (requests), keeping (locks) and linking (the connection)."""
+"""The state that the parts of a session share: asking (requests), keeping (locks), watching, and linking (the
+connection); and the engine that they run in."""
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from ._address import Where
 from ._clock import Sample
 from ._connection import Connection, Daemon
+from ._error import RedlockdError
 from ._hold import Ask, Hold
 from ._lines import Answer
-from .errors import RedlockdError, UnreachableError
+from .errors import UnreachableError
+
+if TYPE_CHECKING:
+    from ._watching import Watched
 
 TICK_MS = 1000  # timers do not count suspend, so a look at the clock each second finds what ended meanwhile
 BACKOFF_MOST_MS = 1000
@@ -19,16 +23,37 @@ WINDOW = 48  # asks on their way that are answered at once: redlockd spares 64 b
 WAITS = 256 - WINDOW  # others on their way: fewer than max_waits_per_client
 
 
+class Timer(Protocol):
+    def cancel(self) -> object: ...
+
+
+class Engine(Protocol):
+    """What runs a session: an event loop of asyncio (aio.py), or a lock and a thread that reads (_threads.py)."""
+
+    def soon(self, function: Callable[..., object], *args: Any) -> object:
+        """Calls it when this turn is over."""
+
+    def later(self, seconds: float, function: Callable[..., object], *args: Any) -> Timer: ...
+
+    def read_first(self, function: Callable[[], object]) -> object:
+        """Calls it when what had come by now is read."""
+
+    def connect(self, session: Parts) -> Timer:
+        """Ends with greet() or not_connected() of the session."""
+
+    def drop_in_child(self) -> object: ...
+
+
 class Parts:
-    def __init__(self, where: Where, client: str | None, timeout_ms: int) -> None:
+    def __init__(self, engine: Engine, where: Where, client: str | None, timeout_ms: int) -> None:
+        self.engine = engine
         self.where = where
         self.timeout_ms = timeout_ms
         self.closed = self.forked = False
         self._hello = f"HELLO 1 {f'client={client} ' if client else ''}events=renewed"
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Connection | None = None  # the connection for requests
         self._connections: set[Connection] = set()  # every connection that is open
-        self._dialing: asyncio.Task[None] | None = None
+        self._dialing: Timer | None = None  # the pause before it, or the attempt
         self._ever_up = False
         self._failures = 0
         self._why: RedlockdError = UnreachableError("no connection in time")
@@ -37,22 +62,32 @@ class Parts:
         self._queue: deque[Ask] = deque()
         self._holds: dict[Hold, None] = {}  # holds with a deadline: held, or to be resumed
         self._by_token: dict[str, Hold] = {}  # session locks
+        self._watches: dict[str, Watched] = {}
         self._tags = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._timer_ms = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._when_gone: Callable[[], object] | None = None  # after close(): called when no connection is left
+
+    def _asks(self) -> list[Ask]:
+        return [*self._queue, *(ask for connection in self._connections for ask in connection.sent.values())]
 
     if TYPE_CHECKING:  # methods of the other parts that each part calls, and the connection
 
         def answered(self, connection: Connection, answer: Answer, received_ms: int) -> None: ...
         def broken(self, connection: Connection, error: RedlockdError) -> None: ...
         def ended(self, connection: Connection, error: RedlockdError) -> None: ...
+        def greet(self, connection: Connection) -> None: ...
+        def not_connected(self, error: RedlockdError) -> None: ...
         def _pump(self) -> None: ...
         def _is_full(self, connection: Connection, ask: Ask) -> bool: ...
         def _put(self, ask: Ask) -> None: ...
         def _send(self, connection: Connection, ask: Ask) -> None: ...
         def _settle(self, ask: Ask, error: RedlockdError | None = None) -> None: ...
         def _give_back(self, name: str, token: str) -> None: ...
+        def _withdraw(self, ask: Ask) -> None: ...
+        def _arrived(self, ask: Ask) -> None: ...
+        def _ask_elsewhere(self, ask: Ask, not_on: Connection) -> None: ...
+        def _no_answer(self, ask: Ask) -> None: ...
         def _event(self, connection: Connection, answer: Answer) -> None: ...
         def _until(self, hold: Hold, connection: Connection, until_ms: int, at_ms: int) -> None: ...
         def _earlier(self, hold: Hold, by_ms: int) -> None: ...
@@ -72,9 +107,13 @@ class Parts:
         def _is_downgraded_now(self, hold: Hold) -> bool: ...
         def _downgrade_later(self, hold: Hold) -> None: ...
         def _downgrade_again(self, hold: Hold) -> None: ...
+        def _watch_all(self) -> None: ...
+        def _watch_answered(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None: ...
+        def _is_now(self, answer: Answer) -> None: ...
         def _retire(self, connection: Connection) -> None: ...
         def _need_connection(self) -> None: ...
         def _want(self, at_ms: int) -> None: ...
         def _refresh(self, connection: Connection) -> None: ...
+        def _say_hello(self, connection: Connection) -> None: ...
         def _hello_soon(self, connection: Connection) -> None: ...
         def _hello_answered(self, connection: Connection, answer: Answer, received_ms: int) -> None: ...

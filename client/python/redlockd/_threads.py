@@ -1,25 +1,27 @@
-"""The blocking client: an event loop in a thread of its own, and calls into it."""
+"""The blocking client."""
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import os
 import ssl
 import threading
 import weakref
-from typing import Any, Callable, Coroutine, TypeVar
+from typing import Any, Callable, TypeVar
 
 from ._address import Where
-from ._hold import ASKED, HELD, OVER
-from ._lines import Name, checked_token, checked_word, duration_ms, known_name
+from ._engine import ThreadEngine
+from ._error import RedlockdError
+from ._hold import ASKED, OVER, Ask
+from ._lead import Election
+from ._lines import Name, checked_option, checked_show, checked_single, checked_token, duration_ms, known_name
 from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._names import checked_template, name_from_call, wraps
 from ._session import Session
-from .errors import BusyError, ClosedError, LockCancelledError, LockTimeoutError, LostError, RedlockdError
+from ._table import DURATION_MAX_MS
+from ._watching import BaseWatch, NameState
+from .errors import BusyError, LockCancelledError, LockTimeoutError, LostError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-CLOSE_S = 5.0
 _starting = threading.Lock()
 
 
@@ -32,86 +34,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew_in_child)
 
 
-class _LoopThread:
-    """The thread and its event loop, which begin with the first call."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._stopped = False
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_forever()
-            rest = asyncio.all_tasks(loop)
-            for task in rest:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-            loop.run_until_complete(asyncio.sleep(0))  # so that callers which wait get their results
-        finally:
-            loop.close()
-
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        try:
-            self.session.check_usable()
-            with self._guard:
-                if self._stopped:
-                    raise ClosedError("the client was closed")
-                if self._loop is None:
-                    self._loop = asyncio.new_event_loop()
-                    self._thread = threading.Thread(target=self._run, args=(self._loop,), name="redlockd", daemon=True)
-                    self._thread.start()
-                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except BaseException:
-            coroutine.close()
-            raise
-
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self.wait(self.submit(coroutine))
-
-    @staticmethod
-    def wait(future: concurrent.futures.Future[T]) -> T:
-        try:
-            return future.result()
-        except concurrent.futures.CancelledError:
-            raise LockCancelledError("the wait was cancelled") from None
-        except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
-            future.cancel()
-            raise
-
-    def stop(self) -> None:
-        """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock."""
-        if self.session.forked:
-            return
-        with self._guard:
-            if self._stopped or self._loop is None:
-                self._stopped = self.session.closed = True
-                return
-            self._stopped = True
-            closing = asyncio.run_coroutine_threadsafe(self.session.close(), self._loop)
-        loop, thread = self._loop, self._thread
-        closing.add_done_callback(lambda _closed: loop.call_soon_threadsafe(loop.stop))
-        if thread and thread is not threading.current_thread():
-            thread.join(CLOSE_S)
-
-
 class Lock(BaseLock):
-    """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it.
+    """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it."""
 
-    `lost` is a threading.Event that is set at the moment when the lock is lost. The threading.Event `expiring` is set
-    while redlockd cannot renew the lock and less than a third of its time is left.
-    """
+    def __init__(self, client: Client, name: Name, **options: Any) -> None:
+        self._client = client  # which lives as long as its locks
+        self._engine = client._living()
+        self._waiting: Ask | None = None
+        super().__init__(self._engine.session, name, threading.get_ident, **options)
 
-    def __init__(self, thread: _LoopThread, name: Name, **options: Any) -> None:
-        self.lost: threading.Event = threading.Event()
-        self.expiring: threading.Event = threading.Event()
-        self._thread = thread
-        self._client: Client | None = None  # the client lives as long as its locks
-        self._waiting: concurrent.futures.Future[None] | None = None
-        super().__init__(thread.session, name, me=threading.get_ident, **options)
+    @property
+    def lost(self) -> threading.Event:
+        """Is set at the moment when the lock is lost."""
+        with self._guard:
+            event = self._lost = self._made(threading.Event, self._lost, self._hold.reason != "")
+            return event
+
+    @property
+    def expiring(self) -> threading.Event:
+        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
+        with self._guard:
+            event = self._expiring = self._made(threading.Event, self._expiring, self._hold.warned)
+            return event
 
     def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                 blocking_timeout: Seconds | None = None) -> bool:
@@ -128,54 +72,61 @@ class Lock(BaseLock):
         return True
 
     def _ask_for(self, wait_ms: int, token: str = "") -> None:
-        if self._session.forked and self._hold.state == OVER and self._client:
-            self._thread = self._client._living()
-            self._start_anew(self._thread.session)
+        if self._session.forked and self._hold.state == OVER:
+            self._engine = self._client._living()
+            self._start_anew(self._engine.session)
         hold = self._begin(token)
         if hold is None:
             return
         try:
-            self._waiting = self._thread.submit(self._session.lock(hold, wait_ms))
-            self._thread.wait(self._waiting)
+            self._engine.ask(self._session.lock, hold, wait_ms, asked=self._is_asked)
         except BaseException:
             hold.state = OVER if hold.state == ASKED else hold.state
             self._depth = 0
-            if hold.state == HELD:  # the lock was granted, but this thread was interrupted before it knew
-                self._thread.submit(self._session.unlock(hold))
             raise
-        finally:
-            self._waiting = None
+
+    def _is_asked(self, ask: Ask | None) -> None:
+        self._waiting = ask
 
     def cancel(self) -> bool:
         """From another thread: ends an acquire() that waits: it raises LockCancelledError. False: none waits."""
         waiting = self._waiting
-        return waiting is not None and waiting.cancel()
+        return waiting is not None and self._engine.cancel(waiting, LockCancelledError("the wait was cancelled"))
 
-    def release(self) -> None:
+    def release(self, *, keep: Seconds | None = None) -> None:
         """Gives the lock back.
 
         LostError: it was lost before, told once. NotHeldError: this object holds nothing. After NoQuorumError,
         NoAnswerError or UnreachableError the outcome is open; the lock is free when its ttl is over at the latest.
-        """
-        self._release(0)
 
-    def _release(self, timeout_ms: int) -> None:
+        keep: for so many seconds from now on nobody gets the name, though nobody holds it. It is for an exclusive lock
+        of one name. After BadArgumentError, LimitError or UnsupportedError redlockd would not keep it, and the lock was
+        given back. After other errors it is not kept, unless the connection broke meanwhile.
+        """
+        self._release(0, duration_ms(keep, "keep"))
+
+    def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
         if self._leave():
-            self._thread.call(self._session.unlock(self._hold, timeout_ms))
+            self._engine.ask(self._session.unlock, self._hold, timeout_ms, keep_ms)
 
     def extend(self, ttl: Seconds | None = None) -> float:
         """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid().
 
         A session lock is renewed with this ttl from now on; it needs no extend() to live.
         """
-        self._thread.call(self._session.extend(self._hold, duration_ms(ttl, "ttl")))
+        self._engine.ask(self._session.extend, self._hold, duration_ms(ttl, "ttl"))
         return self.valid()
 
     def check(self) -> float:
         """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
-        self._thread.call(self._session.check(self._hold))
+        self._engine.ask(self._session.check, self._hold)
         return self.valid()
+
+    def set_data(self, data: str) -> None:
+        """Changes what others read with who() and watch(), of a lock that was taken with data=. ModeError: it was not.
+        After NoQuorumError either text may stand."""
+        self._engine.ask(self._session.set_data, self._hold, checked_option("data", data))
 
     def downgrade(self) -> float:
         """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
@@ -186,7 +137,7 @@ class Lock(BaseLock):
         reader's lock stays as it is.
         """
         self._check_downgrade()
-        self._thread.call(self._session.downgrade(self._hold))
+        self._engine.ask(self._session.downgrade, self._hold)
         return self.valid()
 
     def __enter__(self) -> Lock:
@@ -198,13 +149,52 @@ class Lock(BaseLock):
         if self._released_already():
             return
         try:
-            self._release(RELEASE_MS if error else 0)
+            self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
         except LostError as lost:
             if error is None:
                 raise
             failed_release(self, lost, True)
         except RedlockdError as open_end:
             failed_release(self, open_end, error is not None)
+        except BaseException:  # ^C in the middle of it
+            with self._engine:
+                self._session.let_go(self._hold)
+            raise
+
+
+class Watch(BaseWatch):
+    """An iterator of NameState, without end: Client.watch() makes it. close() ends it, also from another thread, and so
+    does a loop that was left."""
+
+    def __init__(self, engine: ThreadEngine, name: str) -> None:
+        self._engine = engine
+        self._changed = threading.Condition()
+        super().__init__(engine.session, name)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def __iter__(self) -> Watch:
+        return self
+
+    def __next__(self) -> NameState:
+        with self._changed:
+            while not self._states and not self._over:
+                self._changed.wait()
+        if (state := self._next()) is None:
+            raise StopIteration
+        return state
+
+    def close(self) -> None:
+        if not self._session.closed and not self._session.forked:
+            self._engine.inside(self._engine.session.unwatch, self)
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
 
 class Client:
@@ -222,44 +212,45 @@ class Client:
 
     def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
                  user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
-        word = checked_word(client, "client", 64) if client is not None else None
+        word = checked_option("client", client) if client is not None else None
         where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
-        self._new_session: Callable[[], Session] = lambda: Session(where, word, timeout_ms)
+        self._new_session: Callable[[ThreadEngine], Session] = lambda engine: Session(engine, where, word, timeout_ms)
         self._start()
 
     def _start(self) -> None:
-        self._thread = _LoopThread(self._new_session())
+        self._engine = ThreadEngine()
+        self._engine.session = self._new_session(self._engine)
         # The thread ends when nobody knows the client any more, and at the end of the program.
-        self._end = weakref.finalize(self, self._thread.stop)
+        self._end = weakref.finalize(self, self._engine.stop)
 
-    def _living(self) -> _LoopThread:
-        if self._thread.session.forked:
+    def _living(self) -> ThreadEngine:
+        if self._engine.session.forked:
             with _starting:
-                if self._thread.session.forked:
+                if self._engine.session.forked:
                     self._start()
-        return self._thread
+        return self._engine
 
     def __repr__(self) -> str:
-        return f"<{type(self).__module__}.Client {self._thread.session.describe()}>"
+        return f"<{type(self).__module__}.Client {self._engine.session.describe()}>"
 
     def lock(self, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: HoldKind = "session",
-             note: str | None = None, mode: Mode | None = None, slots: int | None = None,
+             blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
+             at_least: Seconds | None = None, hold: HoldKind = "session", note: str | None = None,
+             mode: Mode | None = None, slots: int | None = None, data: str | None = None,
              reentrant: bool = False) -> Lock:
         """A Lock that is not held yet: use it in a `with` statement, or acquire() it.
 
         ttl: for how long the masters keep it when nobody renews it; redlockd renews it while the program is connected.
         blocking, blocking_timeout: whether and for how long to wait; None: without end.
-        max: for how long redlockd renews at most. hold="lease": lives for its ttl, is renewed by nobody, and survives
-        the program. note: a word that SHOW LOCKS tells. mode="shared": any number of readers, or one writer without it.
-        slots: one of so many places, whose number is lock.slot; all who use the name give the same. A list of names:
-        all or none, as one lock. A redlockd that cannot do these says UnsupportedError. reentrant: the same thread may
-        enter again.
+        at_most: for how long redlockd renews (max is the same). at_least: if the `with` block succeeds, nobody gets the
+        name until so long after the lock's beginning: for a job that is to run once in a period. hold="lease": lives for
+        its ttl, is renewed by nobody, and survives the program. note: a word that SHOW LOCKS tells. mode="shared": any
+        number of readers, or one writer without it. slots: one of so many places, whose number is lock.slot; all who use
+        the name give the same. data: what others read with who() and watch(), as "10.0.0.5:8080". A list of names: all or
+        none, as one lock. A redlockd that cannot do these says so. reentrant: the same thread may enter again.
         """
-        lock = Lock(self._living(), name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
-                    hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
-        lock._client = self
-        return lock
+        return Lock(self, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, at_most=at_most, max=max,
+                    at_least=at_least, hold=hold, note=note, mode=mode, slots=slots, data=data, reentrant=reentrant)
 
     def locked(self, name: str, **options: Any) -> Callable[[F], F]:
         """A decorator: the function runs under the lock, which each call takes and gives back.
@@ -295,6 +286,50 @@ class Client:
         lock._ask_for(0, checked_token(token))
         lock._given = True
         return lock
+
+    def lead(self, name: str, work: Callable[[Lock], T], *, data: str | None = None, ttl: Seconds | None = None,
+             at_most: Seconds | None = None, note: str | None = None) -> T:
+        """Waits until this program leads, which is to hold the lock, and calls work(lock) then.
+
+        Returns what work returned while it led, and raises what it raised. When the lock is lost, lock.lost is set: work
+        is to return, and whatever its outcome is, this waits again. While redlockd is away, or too few masters answer, it
+        goes on asking; close() ends it. data: what who() and watch() tell of the leader; default: HOST/PID.
+        """
+        election = Election(name, data)
+        while True:
+            lock = self.lock(name, data=election.data, ttl=ttl, at_most=at_most, note=note)
+            try:
+                lock._ask_for(DURATION_MAX_MS)
+            except RedlockdError as error:
+                self._engine.closing.wait(election.pause_s(error))
+                continue
+            election.leads(lock)
+            try:
+                with lock:
+                    result = work(lock)
+                    if not election.was_lost(lock, None):
+                        return result
+            except BaseException as error:
+                if not election.was_lost(lock, error):
+                    raise
+
+    def who(self, name: str) -> list[dict[str, str]]:
+        """Who has the name and who waits for it, by what the masters say: rows as protocol.txt tells them."""
+        engine = self._living()
+        return engine.ask(engine.session.rows, "WHO", checked_single(name)).rows
+
+    def show(self, what: str) -> list[dict[str, str]]:
+        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION."""
+        engine = self._living()
+        return engine.ask(engine.session.rows, "SHOW", checked_show(what)).rows
+
+    def watch(self, name: str) -> Watch:
+        """An iterator: who has the name, now and at each change. It goes on over a reconnection, which is not told, and may
+        miss what lies between two states."""
+        engine = self._living()
+        watch = Watch(engine, checked_single(name))
+        engine.inside(engine.session.watch, watch)
+        return watch
 
     def close(self) -> None:
         """Gives back all session locks; leases stay. A call that waits gets ClosedError, and so does all later use."""

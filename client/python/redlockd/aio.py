@@ -11,41 +11,207 @@ All durations are seconds (float, or a timedelta).
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from typing import Any, Callable, TypeVar
+import weakref
+from typing import Any, Awaitable, Callable, TypeVar
 
 from ._address import Where
-from ._hold import ASKED, OVER
-from ._lines import Name, checked_token, checked_word, duration_ms, known_name
+from ._connection import QUIT_S, Connection
+from ._error import RedlockdError
+from ._hold import ASKED, OVER, Ask
+from ._lead import Election
+from ._lines import Name, checked_option, checked_show, checked_single, checked_token, duration_ms, known_name
 from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._names import checked_template, name_from_call, wraps
+from ._parts import Parts
 from ._session import Session
-from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
+from ._table import DURATION_MAX_MS
+from ._watching import BaseWatch, NameState
+from .errors import BusyError, LockTimeoutError, LostError, UnreachableError, UsageError
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# ---- the engine: an event loop ----
+
+
+class _Stream(Connection, asyncio.Protocol):
+    transport: asyncio.Transport | None = None
+
+    def __init__(self, session: Parts, sock: socket.socket) -> None:
+        super().__init__(session, sock)
+        self.loop = asyncio.get_running_loop()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self.received(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_gone(error)
+
+    def write(self, data: bytes) -> None:
+        if self.transport:
+            self.transport.write(data)
+
+    def close(self) -> None:
+        if self.transport:
+            self.transport.close()
+        else:
+            self.sock.close()
+
+    def cut(self) -> None:
+        self.ended = True
+        if self.transport and not self.loop.is_closed():
+            self.transport.abort()
+        else:
+            self.sock.close()
+
+
+class _LoopEngine:
+    """Belongs to the event loop in which it is used first."""
+
+    def __init__(self) -> None:
+        self.session: Session
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._guard: asyncio.Task[None] | None = None
+
+    def enter(self) -> asyncio.AbstractEventLoop:
+        self.session.check_usable()
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+            self.soon, self.later = loop.call_soon, loop.call_later
+            self._guard = _guard_of(self.session, loop)
+        elif self._loop is not loop:
+            raise UsageError("this client belongs to another event loop: make one for each loop")
+        return loop
+
+    def has_ended(self) -> bool:
+        return self._loop is not None and self._loop.is_closed()
+
+    def read_first(self, function: Callable[[], object]) -> None:
+        """By the second turn from now on, the loop has looked at its sockets, and what had come is read."""
+        self.soon(self.soon, function)
+
+    def connect(self, session: Parts) -> asyncio.Task[None]:
+        assert self._loop
+        return self._loop.create_task(self._connect(session, self._loop))
+
+    async def _connect(self, session: Parts, loop: asyncio.AbstractEventLoop) -> None:
+        opening = loop.run_in_executor(None, session.where.connect)  # since looking up a name takes its time
+        try:
+            sock, place = await asyncio.shield(opening)
+            sock.setblocking(False)
+            stream, context = _Stream(session, sock), session.where.tls() if place.tls else None
+            await loop.create_connection(lambda: stream, sock=sock, ssl=context,
+                                         server_hostname=place.host if context else None)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_unwanted)
+            raise
+        except RedlockdError as error:
+            session.not_connected(error)
+        except OSError as error:
+            session.not_connected(UnreachableError(f"{session.where}: {error}"))
+        else:
+            session.greet(stream)
+
+    def drop_in_child(self) -> None:
+        pass
+
+    async def ask(self, begin: Callable[..., Ask], *args: Any) -> Ask:
+        future: asyncio.Future[None] = self.enter().create_future()
+
+        def tell(error: RedlockdError | None) -> None:
+            if error and not future.done():
+                future.set_exception(error)
+            elif not future.done():
+                future.set_result(None)
+
+        ask = begin(tell, *args)
+        try:
+            await future
+        except asyncio.CancelledError:
+            self.session.give_up(ask)
+            raise
+        return ask
+
+    async def close(self) -> None:
+        if self.session.closed or self.session.forked:
+            return
+        if self.has_ended():
+            self.session.engine_ended(False)
+            return
+        gone = asyncio.Event()
+        if self._guard:
+            self._guard.cancel()
+        self.session.close(gone.set)
+        await asyncio.wait_for(gone.wait(), 2 * QUIT_S)
+
+
+def _close_unwanted(opening: asyncio.Future[tuple[socket.socket, Any]]) -> None:
+    if not opening.cancelled() and not opening.exception():
+        opening.result()[0].close()
+
+
+_guards: set[asyncio.Task[None]] = set()
+
+
+async def _guard(session: weakref.ref[Session]) -> None:
+    """asyncio.run() cancels this task when the event loop is to end; then the other tasks may still give back what they
+    hold."""
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        others = asyncio.all_tasks() - _guards
+        if others and (known := session()) and not known.closed:
+            await asyncio.wait(others, timeout=QUIT_S)
+        if known := session():
+            known.engine_ended(True)
+
+
+def _guard_of(session: Session, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    def dropped(_session: object) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(guard.cancel)
+
+    guard = loop.create_task(_guard(weakref.ref(session, dropped)))
+    _guards.add(guard)  # a loop itself only knows its tasks weakly
+    guard.add_done_callback(_guards.discard)
+    return guard
+
+
+# ---- what a program sees ----
+
+
 class Lock(BaseLock):
-    """A lock; Client.lock() makes it. It is for one holder at a time.
+    """A lock; Client.lock() makes it. It is for one holder at a time, and has what redlockd.Lock has."""
 
-    `lost` is an asyncio.Event that is set at the moment when the lock is lost. The asyncio.Event `expiring` is set
-    while redlockd cannot renew the lock and less than a third of its time is left.
-    """
+    def __init__(self, client: Client, name: Name, **options: Any) -> None:
+        self._client = client
+        self._engine = client._living()
+        super().__init__(self._engine.session, name, _this_task, **options)
 
-    def __init__(self, session: Session, name: Name, **options: Any) -> None:
-        self._client: Client | None = None
-        self.lost: asyncio.Event = asyncio.Event()
-        self.expiring: asyncio.Event = asyncio.Event()
-        super().__init__(session, name, me=_this_task, **options)
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set at the moment when the lock is lost."""
+        with self._guard:
+            event = self._lost = self._made(asyncio.Event, self._lost, self._hold.reason != "")
+            return event
+
+    @property
+    def expiring(self) -> asyncio.Event:
+        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
+        with self._guard:
+            event = self._expiring = self._made(asyncio.Event, self._expiring, self._hold.warned)
+            return event
 
     async def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                       blocking_timeout: Seconds | None = None) -> bool:
-        """True: held. False: somebody else has it, and the time to wait is over.
-
-        timeout: how long to wait, as in threading.Lock (-1: without end); blocking_timeout is another name for it. What
-        is left out is as Client.lock() was told. Any other failure raises its RedlockdError, such as NoQuorumError or
-        UnreachableError.
-        """
+        """True: held. False: somebody else has it, and the time to wait is over. Any other failure raises."""
         try:
             await self._ask_for(self._wait_of(blocking, timeout, blocking_timeout))
         except (BusyError, LockTimeoutError):
@@ -53,55 +219,48 @@ class Lock(BaseLock):
         return True
 
     async def _ask_for(self, wait_ms: int, token: str = "") -> None:
-        if self._session.forked and self._hold.state == OVER and self._client:
-            self._start_anew(self._client._living())
+        if self._session.forked and self._hold.state == OVER:
+            self._engine = self._client._living()
+            self._start_anew(self._engine.session)
         hold = self._begin(token)
         if hold is None:
             return
         try:
-            await self._session.lock(hold, wait_ms)
+            await self._engine.ask(self._session.lock, hold, wait_ms)
         except BaseException:
             hold.state = OVER if hold.state == ASKED else hold.state
             self._depth = 0
             raise
 
-    async def release(self) -> None:
-        """Gives the lock back.
+    async def release(self, *, keep: Seconds | None = None) -> None:
+        """Gives the lock back. When the calling task is cancelled, the release goes on. keep: for so many seconds from now
+        on nobody gets the name."""
+        await self._release(0, duration_ms(keep, "keep"))
 
-        LostError: it was lost before, told once. NotHeldError: this object holds nothing. After NoQuorumError,
-        NoAnswerError or UnreachableError the outcome is open; the lock is free when its ttl is over at the latest.
-        When the calling task is cancelled, the release goes on.
-        """
-        await self._release(0)
-
-    async def _release(self, timeout_ms: int) -> None:
+    async def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
         if self._leave():
-            await self._session.unlock(self._hold, timeout_ms)
+            await self._engine.ask(self._session.unlock, self._hold, timeout_ms, keep_ms)
 
     async def extend(self, ttl: Seconds | None = None) -> float:
-        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid().
-
-        A session lock is renewed with this ttl from now on; it needs no extend() to live.
-        """
-        await self._session.extend(self._hold, duration_ms(ttl, "ttl"))
+        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid()."""
+        await self._engine.ask(self._session.extend, self._hold, duration_ms(ttl, "ttl"))
         return self.valid()
 
     async def check(self) -> float:
         """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
-        await self._session.check(self._hold)
+        await self._engine.ask(self._session.check, self._hold)
         return self.valid()
+
+    async def set_data(self, data: str) -> None:
+        """Changes what others read with who() and watch(), of a lock that was taken with data=."""
+        await self._engine.ask(self._session.set_data, self._hold, checked_option("data", data))
 
     async def downgrade(self) -> float:
         """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
-
-        ModeError, LimitError, BadArgumentError, UnsupportedError: it is a writer's lock as before. After NoQuorumError,
-        NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: too few
-        masters know it yet. The library goes on asking; call again to hear when it is done. `mode` tells what it is. A
-        reader's lock stays as it is.
-        """
+        What each error means, redlockd.Lock.downgrade() says."""
         self._check_downgrade()
-        await self._session.downgrade(self._hold)
+        await self._engine.ask(self._session.downgrade, self._hold)
         return self.valid()
 
     async def __aenter__(self) -> Lock:
@@ -113,7 +272,7 @@ class Lock(BaseLock):
         if self._released_already():
             return
         try:
-            await self._release(RELEASE_MS if error else 0)
+            await self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
         except LostError as lost:
             if error is None:
                 raise
@@ -122,49 +281,76 @@ class Lock(BaseLock):
             failed_release(self, open_end, error is not None)
 
 
-class Client:
-    """A connection to redlockd for one event loop, made with the first request and made anew when it breaks.
+class Watch(BaseWatch):
+    """An asynchronous iterator of NameState, without end: Client.watch() makes it. aclose() ends it, and so does a loop
+    that was left."""
 
-    address: "unix:/path", "host:port", "[::1]:port" or "tls://host:port". Default: REDLOCK_ADDRESS, else the Unix
-    socket /run/redlockd/redlockd.sock, and if connecting there fails (and there is no secret), 127.0.0.1:7335.
-    client: a word that SHOW CLIENTS tells. timeout: seconds for connecting and for each answer.
-    user, secret: default REDLOCK_USER and the line in REDLOCK_SECRET_FILE. ssl_context: default by REDLOCK_CA,
-    REDLOCK_CERT and REDLOCK_KEY.
-    """
+    def __init__(self, engine: _LoopEngine, name: str) -> None:
+        self._engine = engine
+        self._changed = asyncio.Event()
+        super().__init__(engine.session, name)
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    def __aiter__(self) -> Watch:
+        return self
+
+    async def __anext__(self) -> NameState:
+        self._engine.enter()
+        if not self._begun:
+            self._begun = True
+            self._engine.session.watch(self)
+        while not self._states and not self._over:
+            self._changed.clear()
+            await self._changed.wait()
+        if (state := self._next()) is None:
+            raise StopAsyncIteration
+        return state
+
+    async def aclose(self) -> None:
+        if not self._session.closed and not self._session.forked:
+            self._engine.session.unwatch(self)
+
+    async def __aenter__(self) -> Watch:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
+
+
+class Client:
+    """A connection to redlockd for one event loop, made with the first request and made anew when it breaks. Its arguments
+    and methods are those of redlockd.Client."""
 
     def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
                  user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
-        word = checked_word(client, "client", 64) if client is not None else None
+        word = checked_option("client", client) if client is not None else None
         where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
-        self._new_session: Callable[[], Session] = lambda: Session(where, word, timeout_ms)
-        self._session = self._new_session()
+        self._new_session: Callable[[_LoopEngine], Session] = lambda engine: Session(engine, where, word, timeout_ms)
+        self._start()
 
-    def _living(self) -> Session:
-        if self._session.forked:  # the child begins without a connection and without locks
-            self._session = self._new_session()
-        return self._session
+    def _start(self) -> None:
+        self._engine = _LoopEngine()
+        self._engine.session = self._new_session(self._engine)
+
+    def _living(self) -> _LoopEngine:
+        if self._engine.session.forked:  # the child begins without a connection and without locks
+            self._start()
+        return self._engine
 
     def __repr__(self) -> str:
-        return f"<{type(self).__module__}.Client {self._session.describe()}>"
+        return f"<{type(self).__module__}.Client {self._engine.session.describe()}>"
 
     def lock(self, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: HoldKind = "session",
-             note: str | None = None, mode: Mode | None = None, slots: int | None = None,
+             blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
+             at_least: Seconds | None = None, hold: HoldKind = "session", note: str | None = None,
+             mode: Mode | None = None, slots: int | None = None, data: str | None = None,
              reentrant: bool = False) -> Lock:
-        """A Lock that is not held yet: `async with` it, or acquire() it.
-
-        ttl: for how long the masters keep it when nobody renews it; redlockd renews it while the program is connected.
-        blocking, blocking_timeout: whether and for how long to wait; None: without end.
-        max: for how long redlockd renews at most. hold="lease": lives for its ttl, is renewed by nobody, and survives
-        the program. note: a word that SHOW LOCKS tells. mode="shared": any number of readers, or one writer without it.
-        slots: one of so many places, whose number is lock.slot; all who use the name give the same. A list of names:
-        all or none, as one lock. A redlockd that cannot do these says UnsupportedError. reentrant: the same task may
-        enter again.
-        """
-        lock = Lock(self._living(), name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
-                    hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
-        lock._client = self
-        return lock
+        """A Lock that is not held yet: `async with` it, or acquire() it. The options are those of redlockd.Client.lock();
+        reentrant: the same task may enter again."""
+        return Lock(self, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, at_most=at_most, max=max,
+                    at_least=at_least, hold=hold, note=note, mode=mode, slots=slots, data=data, reentrant=reentrant)
 
     def locked(self, name: str, **options: Any) -> Callable[[F], F]:
         """A decorator: the coroutine function runs under the lock, which each call takes and gives back. {0} and {word}
@@ -195,15 +381,75 @@ class Client:
         lock._given = True
         return lock
 
+    async def lead(self, name: str, work: Callable[[Lock], Awaitable[T]], *, data: str | None = None,
+                   ttl: Seconds | None = None, at_most: Seconds | None = None, note: str | None = None) -> T:
+        """Waits until this program leads, which is to hold the lock, and awaits work(lock) then.
+
+        Returns what work returned while it led, and raises what it raised. When the lock is lost, work is cancelled, and
+        whatever its outcome is, this waits again. While redlockd is away, or too few masters answer, it goes on asking.
+        data: what who() and watch() tell of the leader; default: HOST/PID.
+        """
+        election = Election(name, data)
+        while True:
+            lock = self.lock(name, data=election.data, ttl=ttl, at_most=at_most, note=note)
+            try:
+                await lock._ask_for(DURATION_MAX_MS)
+            except RedlockdError as error:
+                await asyncio.sleep(election.pause_s(error))
+                continue
+            election.leads(lock)
+            try:
+                async with lock:
+                    result = await _while_held(lock, work(lock))
+                    if not election.was_lost(lock, None):
+                        return result
+            except BaseException as error:
+                if not election.was_lost(lock, error):
+                    raise
+
+    async def who(self, name: str) -> list[dict[str, str]]:
+        """Who has the name and who waits for it, by what the masters say: rows as protocol.txt tells them."""
+        engine = self._living()
+        return (await engine.ask(engine.session.rows, "WHO", checked_single(name))).rows
+
+    async def show(self, what: str) -> list[dict[str, str]]:
+        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION."""
+        engine = self._living()
+        return (await engine.ask(engine.session.rows, "SHOW", checked_show(what))).rows
+
+    def watch(self, name: str) -> Watch:
+        """An asynchronous iterator: who has the name, now and at each change. It goes on over a reconnection, which is not
+        told, and may miss what lies between two states."""
+        return Watch(self._living(), checked_single(name))
+
     async def close(self) -> None:
         """Gives back all session locks; leases stay. A call that waits gets ClosedError, and so does all later use."""
-        await self._session.close()
+        await self._engine.close()
 
     async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
         await self.close()
+
+
+class _Deposed(Exception):
+    """The work was cancelled, since its lock is lost."""
+
+
+async def _while_held(lock: Lock, work: Awaitable[T]) -> T:
+    working, losing = asyncio.ensure_future(work), asyncio.ensure_future(lock.lost.wait())
+    try:
+        await asyncio.wait([working, losing], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            working.cancel()
+            await asyncio.wait([working])
+        if working.cancelled() and lock.lost_reason:
+            raise _Deposed
+        return working.result()
+    finally:
+        losing.cancel()
+        working.cancel()
 
 
 def _this_task() -> Any:

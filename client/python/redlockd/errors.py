@@ -1,35 +1,25 @@
 """The errors. Every exception that this package raises by itself is a RedlockdError.
 
-`str(error)` is redlockd's own text, or a sentence of this library; `error.retry` is the number of seconds after which
-asking again may help, if redlockd said a number, else None.
+Written by `make stubs` from proto/stubs.def.
 """
 from __future__ import annotations
 
+from ._error import RedlockdError
 
-class RedlockdError(Exception):
-    """The root of all errors of this package."""
-
-    code = "ERROR"
-
-    def __init__(self, text: str = "", retry: float | None = None) -> None:
-        super().__init__(text)
-        self.retry = retry
-
-    def _fresh(self) -> RedlockdError:
-        """The same error for another caller that waits. An object that is raised in several places would collect their
-        tracebacks, and a program that clears the frames of a traceback (as unittest does) would end coroutines of this
-        library."""
-        return type(self)(str(self), self.retry)
+__all__ = [
+    "AuthError", "BadArgumentError", "BusyError", "ClosedError", "DeniedError", "DrainingError", "LimitError",
+    "LockCancelledError", "LockTimeoutError", "LostError", "ModeError", "NoAnswerError", "NoQuorumError",
+    "NotHeldError", "ProtocolError", "RedlockdError", "UnreachableError", "UnsupportedError", "UsageError"]
 
 
 class BusyError(RedlockdError):
-    """Somebody else has the lock (or many asked at once, and nobody got it), and the caller did not want to wait."""
+    """Another has the lock, and the call did not wait."""
 
     code = "BUSY"
 
 
 class LockTimeoutError(RedlockdError, TimeoutError):
-    """Somebody else has the lock, and blocking_timeout is over."""
+    """Another has the lock, and the time to wait is over."""
 
     code = "TIMEOUT"
 
@@ -40,20 +30,14 @@ class NoQuorumError(RedlockdError):
     code = "NOQUORUM"
 
 
-class LostError(RedlockdError):
-    """The lock was lost before: somebody else may have had it while the program worked."""
-
-    code = "LOST"
-
-
 class NotHeldError(RedlockdError):
-    """The lock is not held under this token, or by this object."""
+    """The token does not hold the lock."""
 
     code = "NOTHELD"
 
 
 class LockCancelledError(RedlockdError):
-    """The wait was ended by Lock.cancel(), or by redlockd at the connection's end."""
+    """The wait was cancelled."""
 
     code = "CANCELLED"
 
@@ -65,13 +49,13 @@ class ModeError(RedlockdError):
 
 
 class LimitError(RedlockdError):
-    """A limit of redlockd is reached; the text names the setting."""
+    """A limit of redlockd is reached. The text names the setting."""
 
     code = "LIMIT"
 
 
 class DrainingError(RedlockdError):
-    """redlockd is shutting down and grants no new locks."""
+    """redlockd is shutting down, and grants no new locks."""
 
     code = "DRAINING"
 
@@ -83,37 +67,43 @@ class DeniedError(RedlockdError):
 
 
 class AuthError(RedlockdError):
-    """redlockd wants a user and a secret, or refuses the user and secret that were given."""
+    """redlockd wants a user and a secret, or refuses those that were given."""
 
     code = "AUTH"
 
 
 class BadArgumentError(RedlockdError, ValueError):
-    """An argument is not allowed, or redlockd refused the request for a reason that this library does not know."""
+    """An argument is not allowed. So is a refusal by a later redlockd that this library does not know."""
 
     code = "BADARG"
 
 
 class UnsupportedError(RedlockdError):
-    """This redlockd cannot do that; a later version may."""
+    """This redlockd cannot do that. A later version may."""
 
     code = "UNSUPPORTED"
 
 
+class LostError(RedlockdError):
+    """The lock was lost. Another may have had it while the program worked."""
+
+    code = "LOST"
+
+
 class UnreachableError(RedlockdError, ConnectionError):
-    """There is no connection to redlockd; the text says why."""
+    """There is no connection to redlockd. The text says why."""
 
     code = "UNREACHABLE"
 
 
 class NoAnswerError(RedlockdError):
-    """redlockd did not answer within the timeout. A lock that is granted later is given back."""
+    """redlockd did not answer in time. A lock that is granted later is given back."""
 
     code = "NOANSWER"
 
 
 class ProtocolError(RedlockdError):
-    """The program that answers is no redlockd, or gave an answer that does not fit the request."""
+    """What answers is no redlockd, or its answer does not fit the request."""
 
     code = "PROTOCOL"
 
@@ -125,17 +115,17 @@ class ClosedError(RedlockdError):
 
 
 class UsageError(RedlockdError, RuntimeError):
-    """Wrong use: in a forked child, in another event loop, of a lock object that has a holder, or of a secret over an
-    open connection."""
+    """Wrong use. A secret would go out in the clear, for one; the text says what."""
 
     code = "USAGE"
 
 
-_BY_CODE = {cls.code: cls for cls in (
-    BusyError, LockTimeoutError, NoQuorumError, NotHeldError, LockCancelledError, ModeError, LimitError, DrainingError,
-    DeniedError, AuthError, UnsupportedError)}
+_REFUSALS: dict[str, type[RedlockdError]] = {cls.code: cls for cls in (
+    BusyError, LockTimeoutError, NoQuorumError, NotHeldError, LockCancelledError, ModeError, LimitError,
+    DrainingError, DeniedError, AuthError, BadArgumentError, UnsupportedError)}
+_REFUSALS["BADVERB"] = UnsupportedError
 
 
 def error_of(code: str, text: str, retry_ms: int | None) -> RedlockdError:
     """The exception for a refusal of redlockd; codes of later versions are BadArgumentError."""
-    return _BY_CODE.get(code, BadArgumentError)(text, None if retry_ms is None else retry_ms / 1000)
+    return _REFUSALS.get(code, BadArgumentError)(text, None if retry_ms is None else retry_ms / 1000)

@@ -376,7 +376,7 @@ class Blocking(WithWorld):
             threads = [threading.Thread(target=wait) for _ in range(5)]
             for thread in threads:
                 thread.start()
-            eventually(lambda: len(client._thread.session._connections), "the connection")
+            eventually(lambda: len(client._engine.session._connections), "the connection")
             client.close()
             for thread in threads:
                 thread.join(5)
@@ -455,7 +455,7 @@ class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(turn % 5 / 5000)
             task.cancel()
             if (await asyncio.gather(task, return_exceptions=True))[0] is True:
-                client._session.let_go(next(iter(client._session._holds)))
+                client._engine.session.let_go(next(iter(client._engine.session._holds)))
         await asyncio.to_thread(eventually, lambda: self.world.keys() == 0, "the last key's end")
 
     async def test_a_timeout_around_a_wait(self):
@@ -550,9 +550,9 @@ class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
         await asyncio.gather(*(cycles(f"cycle-{i}", 30) for i in range(10)))
         before_kb, before_fds = size_kb(), len(os.listdir("/proc/self/fd"))
         await asyncio.gather(*(cycles(f"cycle-{i}", CYCLES // 10) for i in range(10)))
-        session = client._session
-        self.assertEqual((len(session._holds), len(session._by_token), len(session._queue), len(session._tasks)),
-                         (0, 0, 0, 0))
+        session = client._engine.session
+        self.assertEqual((len(session._holds), len(session._by_token), len(session._queue)),
+                         (0, 0, 0))
         self.assertEqual(sum(len(connection.sent) for connection in session._connections), 0)
         self.assertEqual(len(os.listdir("/proc/self/fd")), before_fds)
         self.assertLess(size_kb() - before_kb, 2048)

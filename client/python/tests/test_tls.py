@@ -74,7 +74,7 @@ class Tls(unittest.TestCase):
         with mock.patch.dict(os.environ, environment):
             client = Client(f"tls://{host}:{self.server.server_address[1]}")
             self.addCleanup(client.close)
-            client._thread.session.where.tls()  # reads the environment
+            client._engine.session.where.tls()  # reads the environment
         return client
 
     def test_the_secret_is_the_first_line(self):

@@ -2,18 +2,21 @@ package redlockd;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** 64 threads use one connection for distinct names. Prints "cycles N": pairs of lock and unlock in a second. */
+/**
+ * Bench SECONDS [TASKS]: so many threads (64) use one connection for distinct names. Prints "cycles N": pairs of lock and
+ * unlock in a second.
+ */
 final class Bench {
-    private static final int TASKS = 64;
     private static final long WARM_UP_NS = 2_000_000_000L; // for the JVM to compile the code that runs often
 
     private Bench() {}
 
     public static void main(String[] args) throws Exception {
         double seconds = args.length > 0 ? Double.parseDouble(args[0]) : 2;
+        int tasks = args.length > 1 ? Integer.parseInt(args[1]) : 64;
         AtomicLong cycles = new AtomicLong();
         try (RedlockClient client = RedlockClient.create()) {
-            for (int i = 0; i < TASKS; i++) {
+            for (int i = 0; i < tasks; i++) {
                 String name = "bench-" + i;
                 Session.thread(name, () -> work(client, name, cycles));
             }

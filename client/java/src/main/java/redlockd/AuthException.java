@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** redlockd wants a user and a secret, or has refused the user and the secret that it was given. */
+/** redlockd wants a user and a secret, or refuses those that were given. */
 public final class AuthException extends RedlockException {
     private static final long serialVersionUID = 1;
 

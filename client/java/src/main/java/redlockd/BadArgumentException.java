@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** redlockd refused the request, mostly for an argument, such as a TTL beyond its max_ttl; the message says why. */
+/** An argument is not allowed. So is a refusal by a later redlockd that this library does not know. */
 public final class BadArgumentException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** Another client has the lock, and the call did not wait for it. */
+/** Another has the lock, and the call did not wait. */
 public final class BusyException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** The wait for the lock was cancelled. */
+/** The wait was cancelled. */
 public final class CancelledException extends RedlockException {
     private static final long serialVersionUID = 1;
 

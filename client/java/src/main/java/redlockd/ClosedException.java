@@ -1,3 +1,4 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
 /** The client was closed. */

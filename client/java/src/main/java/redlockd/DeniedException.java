@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** The user of this client is not allowed to do this. */
+/** This user may not do that. */
 public final class DeniedException extends RedlockException {
     private static final long serialVersionUID = 1;
 

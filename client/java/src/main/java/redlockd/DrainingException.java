@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** redlockd is shutting down and grants no new locks. */
+/** redlockd is shutting down, and grants no new locks. */
 public final class DrainingException extends RedlockException {
     private static final long serialVersionUID = 1;
 

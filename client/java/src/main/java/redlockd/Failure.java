@@ -1,45 +1,49 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-import java.util.Map;
 import java.util.function.BiFunction;
 
 /** How a request failed. The exception is made in the thread that throws it, so that its stack trace is of use. */
 record Failure(Kind kind, String text, long retryMs) {
     enum Kind {
-        BUSY(BusyException::new),
-        TIMEOUT(LockTimeoutException::new),
-        NOQUORUM(NoQuorumException::new),
-        NOTHELD(NotHeldException::new),
-        CANCELLED(CancelledException::new),
-        MODE(ModeException::new),
-        LIMIT(LimitException::new),
-        DRAINING(DrainingException::new),
-        DENIED(DeniedException::new),
-        AUTH(AuthException::new),
-        UNSUPPORTED(UnsupportedException::new),
-        BADARG(BadArgumentException::new),
-        UNREACHABLE(UnreachableException::new),
-        NOANSWER(NoAnswerException::new),
-        PROTOCOL(ProtocolException::new),
-        CLOSED(ClosedException::new),
-        USAGE(UsageException::new),
-        LOST((text, retryMs) -> new LostException("the lock was lost: " + text, text));
+        BUSY(true, BusyException::new),
+        TIMEOUT(true, LockTimeoutException::new),
+        NOQUORUM(true, NoQuorumException::new),
+        NOTHELD(true, NotHeldException::new),
+        CANCELLED(true, CancelledException::new),
+        MODE(true, ModeException::new),
+        LIMIT(true, LimitException::new),
+        DRAINING(true, DrainingException::new),
+        DENIED(true, DeniedException::new),
+        AUTH(true, AuthException::new),
+        BADARG(true, BadArgumentException::new),
+        UNSUPPORTED(true, UnsupportedException::new),
+        LOST(false, (text, retryMs) -> new LostException("the lock was lost: " + text, text)),
+        UNREACHABLE(false, UnreachableException::new),
+        NOANSWER(false, NoAnswerException::new),
+        PROTOCOL(false, ProtocolException::new),
+        CLOSED(false, ClosedException::new),
+        USAGE(false, UsageException::new);
 
-        private static final Map<String, Kind> REFUSALS = Map.ofEntries(
-                Map.entry("BUSY", BUSY), Map.entry("TIMEOUT", TIMEOUT), Map.entry("NOQUORUM", NOQUORUM),
-                Map.entry("NOTHELD", NOTHELD), Map.entry("CANCELLED", CANCELLED), Map.entry("MODE", MODE),
-                Map.entry("LIMIT", LIMIT), Map.entry("DRAINING", DRAINING), Map.entry("DENIED", DENIED),
-                Map.entry("AUTH", AUTH), Map.entry("UNSUPPORTED", UNSUPPORTED));
-
+        private final boolean refusal;
         private final BiFunction<String, Long, RedlockException> maker;
 
-        Kind(BiFunction<String, Long, RedlockException> maker) {
+        Kind(boolean refusal, BiFunction<String, Long, RedlockException> maker) {
+            this.refusal = refusal;
             this.maker = maker;
         }
 
         /** The kind of a refusal by its code. A code of a later version of redlockd counts as BADARG. */
         static Kind of(String code) {
-            return REFUSALS.getOrDefault(code, BADARG);
+            if (code.equals("BADVERB")) {
+                return UNSUPPORTED;
+            }
+            for (Kind kind : values()) {
+                if (kind.refusal && kind.name().equals(code)) {
+                    return kind;
+                }
+            }
+            return BADARG;
         }
     }
 

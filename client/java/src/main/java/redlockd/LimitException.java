@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** A limit of redlockd is reached; the message names the setting. */
+/** A limit of redlockd is reached. The text names the setting. */
 public final class LimitException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** Another client has the lock, and the time to wait for it is over. */
+/** Another has the lock, and the time to wait is over. */
 public final class LockTimeoutException extends RedlockException {
     private static final long serialVersionUID = 1;
 

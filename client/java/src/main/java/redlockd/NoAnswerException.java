@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** redlockd did not answer within the timeout. A lock that is granted later is given back. */
+/** redlockd did not answer in time. A lock that is granted later is given back. */
 public final class NoAnswerException extends RedlockException {
     private static final long serialVersionUID = 1;
 

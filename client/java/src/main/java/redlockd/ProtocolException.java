@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** The other end is no redlockd of protocol 1. */
+/** What answers is no redlockd, or its answer does not fit the request. */
 public final class ProtocolException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** There is no connection to redlockd; the message says why, and how to start redlockd if nobody could be reached. */
+/** There is no connection to redlockd. The text says why. */
 public final class UnreachableException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** This version of redlockd cannot do what was asked. */
+/** This redlockd cannot do that. A later version may. */
 public final class UnsupportedException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,7 @@
+// Written by `make stubs` from proto/stubs.def.
 package redlockd;
 
-/** The configuration is not safe or not complete, such as a secret for a TCP connection to another host. */
+/** Wrong use. A secret would go out in the clear, for one; the text says what. */
 public final class UsageException extends RedlockException {
     private static final long serialVersionUID = 1;
 
