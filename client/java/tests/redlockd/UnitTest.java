@@ -102,8 +102,8 @@ final class UnitTest {
     private static void options() {
         thrown(IllegalArgumentException.class, () -> LockOptions.defaults().ttl(Duration.ZERO));
         thrown(IllegalArgumentException.class, () -> LockOptions.defaults().max(Duration.ofDays(31)));
-        equal(0L, LockOptions.defaults().waiting(Duration.ofSeconds(-1)).waitMs);
-        equal(Words.LONGEST_MS, LockOptions.defaults().waiting(Duration.ofSeconds(Long.MAX_VALUE)).waitMs);
+        equal(0L, LockOptions.defaults().waiting(Duration.ofSeconds(-1)).waitMs());
+        equal(Words.LONGEST_MS, LockOptions.defaults().waiting(Duration.ofSeconds(Long.MAX_VALUE)).waitMs());
         equal(1L, LockOptions.defaults().ttl(Duration.ofNanos(1)).ttlMs);
         LockOptions.defaults().ttl(Duration.ofSeconds(1)).lease().note("x");
         equal(0L, LockOptions.defaults().ttlMs);

@@ -41,6 +41,7 @@ final class Link {
     int shortSent; // requests that are answered at once
     int longSent; // and that redlockd may let wait
     boolean repeats; // redlockd repeats RESUME and downgrades for as long as wait=
+    boolean keeps; // redlockd keeps names
     int daemon; // the number of the redlockd at the other end; another clock counts as another redlockd
     long behindMs; // for how long that redlockd's clock has stood still, as far as it has told
     Sample sample; // null: no HELLO was answered
@@ -66,6 +67,10 @@ final class Link {
     Link(Session session, long nowMs) {
         this.session = session;
         this.sinceMs = nowMs;
+    }
+
+    Address address() {
+        return address;
     }
 
     void start() {
@@ -190,12 +195,16 @@ final class Link {
     }
 
     void ask(Request request, long nowMs) {
-        boolean idle = sent.isEmpty() && !session.holdsSessions();
+        boolean idle = sent.isEmpty() && !session.listens();
         if (idle) {
             heardMs = nowMs; // silence counts from this request on: there was nothing to hear before
         }
         if (!sample.same() && helloSentMs == 0 && nowMs - helloLastMs >= HELLO_IDLE_MS) {
             hello();
+        }
+        if (request.keepMs > 0 && !keeps) {
+            request.keepMs = 0;
+            request.keepless = true;
         }
         request.tag = session.nextTag();
         request.state = Request.State.SENT;
@@ -284,14 +293,18 @@ final class Link {
     }
 
     private void answered(Request request, Answer answer, long nowMs) {
-        if (request.hold != null) {
-            request.hold.answered(request, answer, this, nowMs);
-        } else if (answer.kind() == '*') {
+        if (answer.kind() == '*' && request.verb.code.equals("END")) {
             request.rows.add(answer.toMap());
+        } else if (request.watch != null) {
+            request.watch.answered(request, answer, this, nowMs);
+        } else if (request.hold != null) {
+            request.hold.answered(request, answer, this, nowMs);
         } else if (answer.kind() == '-') {
             session.finish(request, Failure.refused(answer));
-        } else {
+        } else if (request.isDoneBy(answer)) {
             session.finish(request, null);
+        } else {
+            confused();
         }
     }
 
@@ -301,6 +314,9 @@ final class Link {
             session.wantsAt(0);
         } else if (event.code().equals("CLOCK") && state == State.UP) {
             behind(event.number("behind", 0), nowMs);
+        } else if (event.code().equals("NOW")) {
+            session.watches.stream().filter(watch -> watch.link == this && watch.name.equals(event.name()))
+                    .forEach(watch -> watch.tell(event));
         }
         Hold hold = session.byToken.get(event.value("token"));
         if (hold != null && hold.name.equals(event.name()) && hold.bound == this) {
@@ -331,7 +347,9 @@ final class Link {
             session.meet(this, sentMs, now, nowMs, behind);
         }
         behind(behind, nowMs);
-        repeats = List.of(answer.value("features").split(",")).contains("resume-wait");
+        List<String> features = List.of(answer.value("features").split(","));
+        repeats = features.contains("resume-wait");
+        keeps = features.contains("keep");
         measure(sentMs, now, nowMs);
         if (state == State.GREETING) {
             state = State.UP;
@@ -413,7 +431,7 @@ final class Link {
         if (half) {
             session.wantsAt(heardMs + stallMs());
         }
-        if (sent.isEmpty() && !session.holdsSessions() && pingedMs == 0) {
+        if (sent.isEmpty() && !session.listens() && pingedMs == 0) {
             return;
         }
         long silentSinceMs = pingedMs != 0 ? pingedMs : heardMs;
