@@ -3,15 +3,17 @@ package redlockd;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.Condition;
 
 /**
- * A connection to redlockd, from dialling to its end. The session's mutex guards it, except the output, which outLock
- * guards and a thread of its own writes.
+ * A connection to redlockd, from dialling to its end. The session's mutex guards it. A thread of its own reads; whichever
+ * thread leaves the mutex writes what is to be sent, unless another thread does.
  *
  * <pre>{@code
  * DIALLING ---> GREETING --+HELLO--> UP ---> CLOSED
@@ -32,6 +34,7 @@ final class Link {
     private static final int HELLO_SLOW_MS = 50; // a first HELLO that took longer to be answered is repeated ...
     private static final int HELLO_REPEATS = 3; // ... so often at most
     private static final int STALL_MS = 5000; // silence within an answer
+    private static final int SLOWLY_MS = 5; // between two attempts to write while redlockd does not read
     private static final int PATIENCE_MS = 10_000; // silence before PING, and again before the connection is given up
     private static final int PATIENCE_LEAST_MS = 1000; // the same with short TTLs
 
@@ -60,13 +63,17 @@ final class Link {
     private boolean half; // a line has begun to come
     private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
-    private final Object outLock = new Object();
     private final StringBuilder out = new StringBuilder();
-    private boolean outEnded;
+    private boolean writing; // a thread writes, and what is added to out too
+    private ByteBuffer rest; // to be written before out; null: nothing
+    private Thread writer; // null: there was no use for it yet
+    private boolean handedOver; // it has to write
+    private final Condition handOver;
 
     Link(Session session, long nowMs) {
         this.session = session;
         this.sinceMs = nowMs;
+        this.handOver = session.mutex.newCondition();
     }
 
     Address address() {
@@ -135,7 +142,6 @@ final class Link {
         } finally {
             session.leave();
         }
-        Session.thread("redlockd-writer", this::write);
         return true;
     }
 
@@ -164,34 +170,93 @@ final class Link {
         }
     }
 
-    private void write() {
+    /**
+     * Whether the thread that leaves the mutex has to call {@link #write}. Where many requests are under way, a thread of its
+     * own writes instead, so that their lines come together.
+     */
+    boolean mustWrite() {
+        if (out.length() == 0 || writing || transport == null) {
+            return false;
+        }
+        writing = true;
+        if (sent.size() <= 1) {
+            return true;
+        }
+        handOver();
+        return false;
+    }
+
+    private void handOver() {
+        if (writer == null) {
+            writer = Session.thread("redlockd-writer", this::writeHandedOver);
+        }
+        handedOver = true;
+        handOver.signal();
+    }
+
+    private void writeHandedOver() {
+        session.mutex.lock();
         try {
-            while (true) {
-                String text;
-                synchronized (outLock) {
-                    while (out.length() == 0 && !outEnded) {
-                        outLock.wait();
-                    }
-                    if (outEnded) {
+            while (state != State.CLOSED) {
+                if (handedOver) {
+                    handedOver = false;
+                    session.mutex.unlock();
+                    write();
+                    session.mutex.lock();
+                } else {
+                    handOver.awaitUninterruptibly();
+                }
+            }
+        } finally {
+            session.mutex.unlock();
+        }
+    }
+
+    /** Writes what there is, until there is no more. Called outside the mutex, after mustWrite(). */
+    void write() {
+        try {
+            for (ByteBuffer lines = taken(); lines != null; lines = taken()) {
+                while (!transport.write(lines)) { // redlockd does not read
+                    if (Thread.currentThread() != writer) { // which may have to hear an interrupt
+                        handOverRest(lines);
                         return;
                     }
-                    text = out.toString();
-                    out.setLength(0);
+                    Thread.sleep(SLOWLY_MS);
                 }
-                transport.write(text.getBytes(StandardCharsets.ISO_8859_1));
             }
         } catch (IOException | InterruptedException e) {
-            // The reader finds the connection ended too, after it has read what redlockd still sent.
+            // The reader finds the connection ended too, after it has read what redlockd still sent. Nobody writes any more.
+        }
+    }
+
+    private void handOverRest(ByteBuffer lines) {
+        session.mutex.lock();
+        rest = lines;
+        handOver();
+        session.mutex.unlock();
+    }
+
+    /** What is to be written now; null: nothing. */
+    private ByteBuffer taken() {
+        session.mutex.lock();
+        try {
+            ByteBuffer lines = rest;
+            rest = null;
+            writing = lines != null || out.length() > 0;
+            if (lines == null && writing) {
+                lines = ByteBuffer.wrap(out.toString().getBytes(StandardCharsets.ISO_8859_1));
+                out.setLength(0);
+            }
+            return lines;
+        } finally {
+            session.mutex.unlock();
         }
     }
 
     // ---- lines out ----
 
     void send(String line) {
-        synchronized (outLock) {
-            out.append(line).append('\n');
-            outLock.notifyAll();
-        }
+        out.append(line).append('\n');
     }
 
     void ask(Request request, long nowMs) {
@@ -463,11 +528,8 @@ final class Link {
 
     void close() {
         state = State.CLOSED;
+        handOver.signal();
         session.closed(this);
-        synchronized (outLock) {
-            outEnded = true;
-            outLock.notifyAll();
-        }
         if (transport != null) {
             transport.close();
         }

@@ -24,7 +24,6 @@ final class Session {
     private static final int BACKOFF_FIRST_MS = 20;
     private static final int BACKOFF_MOST_MS = 1000;
     private static final int STABLE_MS = 1000; // when a connection of this age breaks, the backoff begins anew
-    private static final long MOMENT_NS = 2_000_000; // enter() uses a reading of the clock for so long
     private static final int SLEEP_MOST_MS = 1000; // a longer sleep might not count the time of a suspended machine
     static final int OWN_DEADLINE_MS = 2000; // for cleaning up after an interrupt and in close(), whatever the timeout is
 
@@ -37,14 +36,12 @@ final class Session {
     int detached;
     long shortestMs = Long.MAX_VALUE; // the shortest span of a session lock
 
-    private final ReentrantLock mutex = new ReentrantLock();
+    final ReentrantLock mutex = new ReentrantLock();
     private final Condition timer = mutex.newCondition();
     private final Condition ended = mutex.newCondition();
     private final LinkedList<Request> queued = new LinkedList<>();
     private CompletableFuture<Void> logged = CompletableFuture.completedFuture(null);
     private List<Request> finished = new ArrayList<>();
-    private long enteredNs = System.nanoTime() - MOMENT_NS - 1;
-    private long enteredMs;
     private Link current; // null: not connected
     private Link dialling;
     private Sample before; // the sample of the last connection that was up
@@ -82,15 +79,10 @@ final class Session {
 
     // ---- the mutex ----
 
-    /** Takes the mutex, and returns the time, at most 2 ms old: reading the clock costs more than most methods here. */
+    /** Takes the mutex, and returns the time. */
     long enter() {
         mutex.lock();
-        long momentNs = System.nanoTime();
-        if (momentNs - enteredNs > MOMENT_NS) {
-            enteredNs = momentNs;
-            enteredMs = clock.nowMs();
-        }
-        return enteredMs;
+        return clock.nowMs();
     }
 
     void leave() {
@@ -102,7 +94,14 @@ final class Session {
         if (links.size() > 1) {
             closeThoseWithoutUse();
         }
+        List<Link> writers = new ArrayList<>(1);
+        for (Link link : links) {
+            if (link.mustWrite()) {
+                writers.add(link);
+            }
+        }
         mutex.unlock();
+        writers.forEach(Link::write);
         over.forEach(Request::tell);
     }
 
@@ -209,6 +208,8 @@ final class Session {
                 closing = true;
                 endAll();
                 timer.signal();
+                leave(); // writes QUIT
+                enter();
             }
             boolean patient = true;
             for (long leftMs = OWN_DEADLINE_MS; patient && !links.isEmpty() && leftMs > 0;) {
