@@ -3,13 +3,11 @@ package redlockd;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.locks.Condition;
 
 /**
  * A connection to redlockd, from dialling to its end. The session's mutex guards it. A thread of its own reads; whichever
@@ -34,7 +32,6 @@ final class Link {
     private static final int HELLO_SLOW_MS = 50; // a first HELLO that took longer to be answered is repeated ...
     private static final int HELLO_REPEATS = 3; // ... so often at most
     private static final int STALL_MS = 5000; // silence within an answer
-    private static final int SLOWLY_MS = 5; // between two attempts to write while redlockd does not read
     private static final int PATIENCE_MS = 10_000; // silence before PING, and again before the connection is given up
     private static final int PATIENCE_LEAST_MS = 1000; // the same with short TTLs
 
@@ -63,17 +60,12 @@ final class Link {
     private boolean half; // a line has begun to come
     private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
-    private final StringBuilder out = new StringBuilder();
-    private boolean writing; // a thread writes, and what is added to out too
-    private ByteBuffer rest; // to be written before out; null: nothing
-    private Thread writer; // null: there was no use for it yet
-    private boolean handedOver; // it has to write
-    private final Condition handOver;
+    private final Output output;
 
     Link(Session session, long nowMs) {
         this.session = session;
         this.sinceMs = nowMs;
-        this.handOver = session.mutex.newCondition();
+        this.output = new Output(session.mutex);
     }
 
     Address address() {
@@ -131,6 +123,7 @@ final class Link {
                 return false;
             }
             transport = opened;
+            output.begin(opened);
             state = State.GREETING;
             sinceMs = heardMs = nowMs;
             if (session.config.hasSecret()) {
@@ -170,93 +163,15 @@ final class Link {
         }
     }
 
-    /**
-     * Whether the thread that leaves the mutex has to call {@link #write}. Where many requests are under way, a thread of its
-     * own writes instead, so that their lines come together.
-     */
-    boolean mustWrite() {
-        if (out.length() == 0 || writing || transport == null) {
-            return false;
-        }
-        writing = true;
-        if (sent.size() <= 1) {
-            return true;
-        }
-        handOver();
-        return false;
-    }
-
-    private void handOver() {
-        if (writer == null) {
-            writer = Session.thread("redlockd-writer", this::writeHandedOver);
-        }
-        handedOver = true;
-        handOver.signal();
-    }
-
-    private void writeHandedOver() {
-        session.mutex.lock();
-        try {
-            while (state != State.CLOSED) {
-                if (handedOver) {
-                    handedOver = false;
-                    session.mutex.unlock();
-                    write();
-                    session.mutex.lock();
-                } else {
-                    handOver.awaitUninterruptibly();
-                }
-            }
-        } finally {
-            session.mutex.unlock();
-        }
-    }
-
-    /** Writes what there is, until there is no more. Called outside the mutex, after mustWrite(). */
-    void write() {
-        try {
-            for (ByteBuffer lines = taken(); lines != null; lines = taken()) {
-                while (!transport.write(lines)) { // redlockd does not read
-                    if (Thread.currentThread() != writer) { // which may have to hear an interrupt
-                        handOverRest(lines);
-                        return;
-                    }
-                    Thread.sleep(SLOWLY_MS);
-                }
-            }
-        } catch (IOException | InterruptedException e) {
-            // The reader finds the connection ended too, after it has read what redlockd still sent. Nobody writes any more.
-        }
-    }
-
-    private void handOverRest(ByteBuffer lines) {
-        session.mutex.lock();
-        rest = lines;
-        handOver();
-        session.mutex.unlock();
-    }
-
-    /** What is to be written now; null: nothing. */
-    private ByteBuffer taken() {
-        session.mutex.lock();
-        try {
-            ByteBuffer lines = rest;
-            rest = null;
-            writing = lines != null || out.length() > 0;
-            if (lines == null && writing) {
-                lines = ByteBuffer.wrap(out.toString().getBytes(StandardCharsets.ISO_8859_1));
-                out.setLength(0);
-            }
-            return lines;
-        } finally {
-            session.mutex.unlock();
-        }
-    }
-
     // ---- lines out ----
 
     void send(String line) {
-        out.append(line).append('\n');
+        output.add(line);
+    }
+
+    /** Null: the thread that leaves the mutex has nothing to write. */
+    Output toWrite() {
+        return output.mustWrite(sent.size()) ? output : null;
     }
 
     void ask(Request request, long nowMs) {
@@ -528,7 +443,7 @@ final class Link {
 
     void close() {
         state = State.CLOSED;
-        handOver.signal();
+        output.end();
         session.closed(this);
         if (transport != null) {
             transport.close();

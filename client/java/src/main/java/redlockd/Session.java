@@ -94,14 +94,15 @@ final class Session {
         if (links.size() > 1) {
             closeThoseWithoutUse();
         }
-        List<Link> writers = new ArrayList<>(1);
+        List<Output> outputs = new ArrayList<>(1);
         for (Link link : links) {
-            if (link.mustWrite()) {
-                writers.add(link);
+            Output output = link.toWrite();
+            if (output != null) {
+                outputs.add(output);
             }
         }
         mutex.unlock();
-        writers.forEach(Link::write);
+        outputs.forEach(Output::write);
         over.forEach(Request::tell);
     }
 
