@@ -77,6 +77,16 @@ func TestAnotherLeadsWhenTheLeaderIsKilled(t *testing.T) {
 	})
 }
 
+func soon[T any](t *testing.T, values <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-values:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it never came")
+	}
+	return value
+}
+
 func TestLeaderEndsInTimeAndLeadsAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -94,19 +104,19 @@ func TestLeaderEndsInTimeAndLeadsAgain(t *testing.T) {
 			return nil
 		}, TTL(3*time.Second))
 	}()
-	first := <-terms
+	first := soon(t, terms)
 	w.do("pause") // nobody renews
-	if left := <-valid; left == 0 {
+	if left := soon(t, valid); left == 0 {
 		t.Error("the work is told when it is too late")
 	}
 	w.do("continue")
-	second := <-terms
+	second := soon(t, terms)
 	if second == first || second.Fence() <= first.Fence() {
 		t.Error(first, second)
 	}
 	cancel()
-	<-valid
-	if err := <-ended; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) {
+	soon(t, valid)
+	if err := soon(t, ended); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) {
 		t.Error(err)
 	}
 	eventually(t, "no key on any master", func() bool { return w.do("keys") == "keys 0" })
@@ -185,16 +195,18 @@ func TestRowsOfShow(t *testing.T) {
 
 // A receiver that does not come loses the oldest states, and never the last.
 func TestSlowWatcherHearsTheLastState(t *testing.T) {
-	watch := &watch{states: make(chan State, watchBuffer)}
-	for fence := 1; fence <= 3*watchBuffer; fence++ {
-		watch.tell(&answer{state: "held", fence: int64(fence)})
-		watch.tell(&answer{state: "held", fence: int64(fence)})
-	}
-	last := State{}
-	for n := len(watch.states); n > 0; n-- {
-		last = <-watch.states
-	}
-	if last.Fence != 3*watchBuffer {
-		t.Error(last)
+	for most := uint64(1); most <= 3*watchBuffer; most++ {
+		watch := &watch{states: make(chan State, watchBuffer)}
+		for fence := uint64(1); fence <= most; fence++ {
+			watch.tell(&answer{state: "held", fence: int64(fence)})
+			watch.tell(&answer{state: "held", fence: int64(fence)})
+		}
+		last := State{}
+		for n := len(watch.states); n > 0; n-- {
+			last = <-watch.states
+		}
+		if last.Fence != most {
+			t.Error(last, most)
+		}
 	}
 }
