@@ -138,6 +138,36 @@ func TestLeadReturnsWhatItsWorkReturned(t *testing.T) {
 	}
 }
 
+// More than eight watch one name, which is as many as redlockd lets ask at a time.
+func TestManyWatchOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(w.unix)
+	ctx, cancel := context.WithCancel(background)
+	var all []<-chan State
+	for i := 0; i < 50; i++ {
+		all = append(all, must[<-chan State](t)(c.Watch(ctx, "crowd")))
+	}
+	w.do("kill")
+	w.do("restart")
+	l := must[*Lock](t)(c.Lock(background, "crowd", Data("there")))
+	for _, states := range all {
+		for s := soon(t, states); s.Data != "there"; s = soon(t, states) {
+		}
+	}
+	l.Unlock(background)
+	cancel()
+	eventually(t, "nobody watches", func() bool {
+		rows := must[[]Row](t)(c.Show(background, "STATS"))
+		for _, row := range rows {
+			if n, told := row["watches"]; told {
+				return n == "0"
+			}
+		}
+		return false
+	})
+}
+
 func TestNameIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

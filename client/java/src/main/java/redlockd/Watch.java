@@ -58,8 +58,12 @@ public final class Watch implements Iterator<NameState>, AutoCloseable {
     void answered(Request request, Answer answer, Link on, long nowMs) {
         asked = false;
         if (request.isDoneBy(answer)) {
-            link = on;
-            tell(answer);
+            for (Watch each : session.watches) { // the answer is good for all who watch the name
+                if (each.name.equals(name)) {
+                    each.link = on;
+                    each.tell(answer);
+                }
+            }
             session.finish(request, null);
         } else if (answer.kind() != '-') {
             on.confused();
@@ -81,8 +85,8 @@ public final class Watch implements Iterator<NameState>, AutoCloseable {
 
     /** Has redlockd tell it on the present connection. */
     void tick(Link current, long nowMs) {
-        if (asked || link == current) {
-            return;
+        if (link == current || session.watches.stream().anyMatch(other -> other.asked && other.name.equals(name))) {
+            return; // the answer to the other will be good for both
         }
         if (retryAtMs > nowMs) {
             session.wantsAt(retryAtMs);
