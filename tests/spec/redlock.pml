@@ -1,32 +1,31 @@
-/* Redlock as redlockd runs it, for the model checker SPIN: N masters, of which Q are a quorum, and D daemons whose
- * clients want one name. `make spec` (spec.sh) names the worlds that are checked.
+/* Redlock as redlockd runs it, for the model checker SPIN: three masters, and two daemons whose clients want one
+ * name. `make spec` (spec.sh) names the worlds that are checked, and what may happen in each of them.
  *
  * Sources. "Distributed Locks with Redis" (redis.io), here the Redlock page: SET NX PX, the quorum, the validity that
  * counts from before the first SET, the release that compares the token, extensions, delayed restarts. "How to do
  * distributed locking" (Martin Kleppmann): fencing tokens, and what delays and forgetful masters do. redlockd's own:
  * the undo list, the group's marker, and fences without a replicated counter.
  *
- * Time. Whatever ends has a number of ticks that are left. No clock counts up, so a world whose length has no bound still
- * has finitely many states. A tick may come between any two steps.
+ * Time. Whatever ends has a number of ticks that are left. No clock counts up, so a world whose length has no bound has
+ * finitely many states all the same. A tick may come between any two steps.
  *
  * Messages. The commands on their way from a daemon to a master are a set of bits, of which the lowest runs first. The
- * daemon sends them in that order, so the set is a FIFO. A slow command is one that runs late, a slow answer is a daemon
- * that decides late, and a lost answer is that of a command that runs after its connection broke.
+ * daemon sends them in that order, so the set is a FIFO. A slow command is one that runs late, a slow answer is a
+ * daemon that decides late, and a lost answer is that of a command that runs after its connection broke.
  *
  * Tokens. A daemon has one token at a time, and begins another attempt when nothing of that token is left anywhere. So
  * the daemon's number stands for the token. */
 
+#define N 3
+#define D 2
 #define Q (N / 2 + 1)
 #define VALID (PLANT == NO_DRIFT -> TTL : TTL - DRIFT) /* for how long a client may rely on the lock, from t0 on */
-#define KEY_LIVES (TTL - DRIFT) /* the master's clock gains all of the drift; a key that lives longer only refuses more */
+#define KEY_LIVES (TTL - DRIFT) /* the master's clock gains all of the drift; a longer life would only refuse more */
 #define QUARANTINE TTL          /* a full one is max_ttl and the drift; the master's clock may gain the drift */
 
-mtype = { NOTHING, /* the mistakes that can be planted; each must be found */
+mtype = { NOTHING, /* -DPLANT=: a mistake that must be found */
     NO_GUARD, NO_MARKER, NO_DRIFT, RELEASE_BY_NAME, UNDO_WHERE_GRANTED, LATE_SET_STAYS, EXTEND_FROM_ANSWER,
     LAPSED_REVIVED, FENCE_BELOW_QUORUM };
-#ifndef PLANT
-#define PLANT NOTHING
-#endif
 
 /* Commands. ZADD carries the proposal of a fence; READ asks for the score, the highest fence that the master was sent;
  * RAISE is a ZADD of more. STALE is an EXTEND whose round is over: it runs, but its answer counts no more. */
@@ -71,7 +70,7 @@ typedef Daemon {
     unsigned phase : 3;
     unsigned valid : 3;      /* what is left of the validity of the round under way, from its own t0; 0: no round */
     unsigned told : 3;       /* until the deadline that the client was told; 0: the client does not believe */
-    unsigned proposal : 4;   /* the last fence that was proposed */
+    unsigned proposal : 4;   /* the fence that this attempt proposed */
     unsigned high : 4;       /* the highest score that was read; then the fence that it was raised to */
     unsigned lead : 2        /* by how much proposals are ahead of the wall clock */
 }
@@ -85,60 +84,44 @@ byte i, j, k;                 /* of loops, and 0 between steps */
 #define LINK(m, d) master[m].link[d]
 #define may_vote(m, d) (LINK(m, d).up && (master[m].quiet == 0 || PLANT == NO_MARKER && !LINK(m, d).met))
 #define voted(m, d) LINK(m, d).voted
-#define answered(m, d) (LINK(m, d).voted && LINK(m, d).answered)
-#define known(m, d) (LINK(m, d).voted && LINK(m, d).known)
-#if N == 3
 #define count(what, d) (what(0, d) + what(1, d) + what(2, d))
-#else
-#define count(what, d) (what(0, d) + what(1, d) + what(2, d) + what(3, d) + what(4, d))
-#endif
-#define larger(a, b) (a > b -> a : b)
 #define pass(ticks) ticks = (ticks > 0 -> ticks - 1 : 0)
 #define lower(fence) fence = (fence > TICK -> fence - TICK : 0)
 #define MUST(condition, words) if :: condition -> skip :: else -> printf(words); assert(false) fi
 
-inline send(d, command, where) /* where: whether master i gets it */
-{
+inline send(d, command, where) { /* where: whether master i gets it */
     for (i : 0 .. N - 1) { if :: where -> LINK(i, d).sent = LINK(i, d).sent | command :: else fi }
 }
 
 /* ---- a daemon's attempt ---- */
-
 /* t0 lies before the first byte. Masters in quarantine are not asked. */
-inline begin(d)
-{
+inline begin(d) {
     daemon[d].phase = ASKING;
     daemon[d].valid = VALID;
     send(d, SET, may_vote(i, d));
     for (i : 0 .. N - 1) { LINK(i, d).may = may_vote(i, d) && PLANT != UNDO_WHERE_GRANTED }
 }
 
-inline acquires(d)
-{
-    daemon[d].phase == FREE;
-    printf("step: %c sends SET\n", name(d));
-    begin(d)
+inline acquires(d) {
+    daemon[d].phase == FREE; printf("step: %c sends SET\n", name(d)); begin(d)
 }
 
 /* The decision may come late, but not when the validity is over. What is left of it is what the client is told. */
-inline grant(d)
-{
+inline grant(d) {
     daemon[d].phase = HELD;
     daemon[d].told = daemon[d].valid;
     daemon[d].valid = 0
 }
 
-inline granted(d)
-{
+inline granted(d) {
     daemon[d].phase == ASKING && daemon[d].valid > 0 && count(voted, d) >= Q;
     printf("step: a quorum granted: %c tells its client the deadline\n", name(d));
     grant(d)
 }
 
-/* The release goes to each master that may have the key, also if it did not answer: behind the SET on the same connection
- * it undoes a SET that is late. A master that is away gets it after the next handshake, from the undo list. */
-inline undo(d)
-{
+/* The release goes to each master that may have the key, also if it did not answer: behind the SET on the same
+ * connection it undoes a SET that is late. A master that is away gets it after the next handshake: the undo list. */
+inline undo(d) {
     daemon[d].phase = UNDOING;
     daemon[d].valid = 0;
     daemon[d].told = 0;
@@ -147,33 +130,24 @@ inline undo(d)
 }
 
 /* A quorum is out of reach, or the time is over, or the client is gone. */
-inline gives_up(d)
-{
-    daemon[d].phase >= ASKING && daemon[d].phase <= RAISING;
-    printf("step: %c gives up: RELEASE\n", name(d));
+inline gives_up(d) {
+    daemon[d].phase >= ASKING && daemon[d].phase <= RAISING; printf("step: %c gives up: RELEASE\n", name(d));
     undo(d)
 }
 
-inline unlocks(d)
-{
-    daemon[d].phase == HELD;
-    printf("step: the client of %c unlocks: RELEASE\n", name(d));
-    undo(d)
+inline unlocks(d) {
+    daemon[d].phase == HELD; printf("step: the client of %c unlocks: RELEASE\n", name(d)); undo(d)
 }
 
 /* ---- a daemon extends ---- */
-
 /* A round of its own, with its own t0 (Redlock page). Masters in quarantine are asked, too. */
-inline extends(d)
-{
-    daemon[d].phase == HELD && daemon[d].valid == 0 && daemon[d].told < VALID;
-    printf("step: %c sends EXTEND\n", name(d));
+inline extends(d) {
+    daemon[d].phase == HELD && daemon[d].valid == 0; printf("step: %c sends EXTEND\n", name(d));
     daemon[d].valid = VALID;
     send(d, EXTEND, LINK(i, d).up)
 }
 
-inline extended(d)
-{
+inline extended(d) {
     (daemon[d].phase == HELD || PLANT == LAPSED_REVIVED && daemon[d].phase == LAPSED) &&
         daemon[d].valid > 0 && count(voted, d) >= Q;
     printf("step: a quorum extended: %c tells its client a later deadline\n", name(d));
@@ -181,123 +155,17 @@ inline extended(d)
     daemon[d].valid = 0
 }
 
-/* node_timeout */
-inline ends_round(d)
-{
-    daemon[d].phase == HELD && daemon[d].valid > 0;
-    printf("step: %c does not wait for EXTEND any longer\n", name(d));
+inline ends_round(d) {
+    daemon[d].phase == HELD && daemon[d].valid > 0; printf("step: %c does not wait for EXTEND any longer\n", name(d));
     daemon[d].valid = 0
 }
 
-/* ---- fences: a number with each grant, which only grows (Kleppmann) ----
- *
- * They are relative to the true wall clock, which is WALL: each tick lowers them all by TICK, and 0 is long ago. */
-#ifdef FENCE
-#define WALL (TTL * TICK + 1)
-
-/* A ZADD follows each SET. The proposal is the wall clock, which may be wrong by some, and the lead. */
-inline propose(d, error)
-{
-    daemon[d].phase == FREE && attempts > 0;
-    attempts--;
-    daemon[d].proposal = larger((WALL + error + daemon[d].lead), (daemon[d].proposal + 1));
-    daemon[d].high = 0;
-    printf("step: %c sends SET and ZADD %d\n", name(d), daemon[d].proposal);
-    begin(d);
-    send(d, ZADD, may_vote(i, d))
-}
-inline proposes(d) { propose(d, 0) }
-inline proposes_more(d) { propose(d, 1) }
-
-inline grant_with(d, fence)
-{
-    printf("step: %c tells its client the deadline and fence %d\n", name(d), fence);
-    grant(d);
-    MUST(fence > last, "violated: fences grow from grant to grant\n");
-    last = fence
-}
-
-/* The proposal is the fence if a quorum granted, and a quorum of these had nothing as high. */
-inline stands(d)
-{
-    daemon[d].phase == ASKING && daemon[d].valid > 0 && count(voted, d) >= Q &&
-        count(known, d) >= (PLANT == FENCE_BELOW_QUORUM -> 1 : Q);
-    grant_with(d, daemon[d].proposal)
-}
-
-/* Else the daemon reads the scores of a quorum that granted, and sends one more than the highest to all that granted. */
-inline reads(d)
-{
-    daemon[d].phase == ASKING && daemon[d].valid > 0 && count(answered, d) >= Q && count(known, d) < Q;
-    printf("step: a quorum granted, but took no fence: %c reads the scores\n", name(d));
-    daemon[d].phase = READING;
-    send(d, READ, answered(i, d) && !known(i, d))
-}
-
-/* The lead follows the score, so that a slow wall clock needs few raises. The lead has a limit; the raise has none. */
-inline raises(d)
-{
-    daemon[d].phase == READING && daemon[d].valid > 0 && count(known, d) >= Q;
-    daemon[d].phase = RAISING;
-    daemon[d].high = larger(daemon[d].high, daemon[d].proposal);
-    k = (daemon[d].high > WALL -> daemon[d].high - WALL : 0);
-    daemon[d].lead = larger(daemon[d].lead, (k > LEAD -> LEAD : k));
-    daemon[d].high++;
-    printf("step: %c sends ZADD %d\n", name(d), daemon[d].high);
-    for (i : 0 .. N - 1) { LINK(i, d).answered = 0 }
-    send(d, RAISE, voted(i, d))
-}
-
-/* A quorum that answered has it or a higher one stored. */
-inline raised(d)
-{
-    daemon[d].phase == RAISING && daemon[d].valid > 0 && count(answered, d) >= Q;
-    grant_with(d, daemon[d].high)
-}
-
-/* ZADD GT CH: the answer says whether it was stored. */
-inline run_zadd(m, d)
-{
-    LINK(m, d).answered = LINK(m, d).up && daemon[d].valid > 0 && daemon[d].phase <= READING;
-    LINK(m, d).known = LINK(m, d).answered && daemon[d].proposal > master[m].score;
-    if
-    :: LINK(m, d).answered && !LINK(m, d).known && daemon[d].phase == READING ->
-        LINK(m, d).sent = LINK(m, d).sent | READ
-    :: else
-    fi;
-    master[m].score = larger(master[m].score, daemon[d].proposal);
-    printf("step: m%d runs ZADD %d of %c: it has %d\n", m + 1, daemon[d].proposal, name(d), master[m].score)
-}
-
-/* A score below the proposal that was not stored: the master forgot it, and its vote is void. */
-inline run_read(m, d)
-{
-    printf("step: m%d tells %c the score %d\n", m + 1, name(d), master[m].score);
-    if
-    :: LINK(m, d).up && daemon[d].phase == READING && daemon[d].valid > 0 ->
-        LINK(m, d).voted = LINK(m, d).voted && master[m].score >= daemon[d].proposal;
-        LINK(m, d).known = 1;
-        daemon[d].high = larger(daemon[d].high, master[m].score)
-    :: else
-    fi
-}
-
-inline run_raise(m, d)
-{
-    LINK(m, d).answered = LINK(m, d).up && daemon[d].phase == RAISING && daemon[d].valid > 0;
-    master[m].score = larger(master[m].score, daemon[d].high);
-    printf("step: m%d runs ZADD %d of %c: it has %d\n", m + 1, daemon[d].high, name(d), master[m].score)
-}
-#else
-#define run_zadd(m, d) skip
-#define run_read(m, d) skip
-#define run_raise(m, d) skip
+#ifdef FENCES
+#include "fence.pml"
 #endif
 
 /* ---- a master runs a command; its answer counts if it can arrive and its round is still open ---- */
-
-inline run_set(m, d)
-{
+inline run_set(m, d) {
     if
     :: master[m].key == 0 ->
         printf("step: m%d runs SET of %c: granted\n", m + 1, name(d));
@@ -317,8 +185,7 @@ inline run_set(m, d)
 }
 
 /* PEXPIRE if the key has the token, and never SET. */
-inline run_extend(m, d, counts)
-{
+inline run_extend(m, d, counts) {
     if
     :: master[m].key == d + 1 ->
         printf("step: m%d runs EXTEND of %c: extended\n", m + 1, name(d));
@@ -329,8 +196,7 @@ inline run_extend(m, d, counts)
 }
 
 /* Delete if the key has the token (Redlock page). */
-inline run_release(m, d)
-{
+inline run_release(m, d) {
     printf("step: m%d runs RELEASE of %c\n", m + 1, name(d));
     if
     :: master[m].key == d + 1 || PLANT == RELEASE_BY_NAME && master[m].key != 0 ->
@@ -341,17 +207,18 @@ inline run_release(m, d)
     LINK(m, d).may = LINK(m, d).may && !LINK(m, d).up
 }
 
-inline runs(m, d)
-{
+inline runs(m, d) {
     LINK(m, d).sent != 0;
     k = LINK(m, d).sent;
     LINK(m, d).sent = k & (k - 1);
     k = k - LINK(m, d).sent; /* the lowest bit */
     if
     :: k == SET -> run_set(m, d)
+#ifdef FENCES
     :: k == ZADD -> run_zadd(m, d)
     :: k == READ -> run_read(m, d)
     :: k == RAISE -> run_raise(m, d)
+#endif
     :: k == STALE -> run_extend(m, d, false)
     :: k == EXTEND -> run_extend(m, d, true)
     :: k == RELEASE -> run_release(m, d)
@@ -359,20 +226,16 @@ inline runs(m, d)
 }
 
 /* ---- what goes wrong, and what follows ---- */
-
 /* What was sent may still run; the answer is lost. */
-inline breaks(m, d)
-{
-    LINK(m, d).up;
-    printf("step: the connection from %c to m%d breaks\n", name(d), m + 1);
+inline breaks(m, d) {
+    LINK(m, d).up; printf("step: the connection from %c to m%d breaks\n", name(d), m + 1);
     LINK(m, d).up = 0
 }
 
 /* The handshake first kills the daemon's old connection, so that nothing of it can run any more. Then it judges the
  * master's memory (delayed restart: Redlock page), and sends the releases that are due. The marker tells all daemons,
  * also those that start later. A long uptime is enough only for a daemon that never knew the master. */
-inline connects(m, d)
-{
+inline connects(m, d) {
     !LINK(m, d).up;
     printf("step: %c connects to m%d\n", name(d), m + 1);
     LINK(m, d).up = 1;
@@ -389,42 +252,30 @@ inline connects(m, d)
 }
 
 /* A restart without data. What it answered before counts until the daemon has noticed, which is in the handshake. */
-inline forgets(m)
-{
+inline forgets(m) {
     printf("step: m%d restarts and has forgotten all\n", m + 1);
     master[m].key = 0;
     master[m].score = 0;
     master[m].marked = 0;
     master[m].quiet = QUARANTINE;
-    for (j : 0 .. D - 1) {
-        LINK(m, j).up = 0;
-        LINK(m, j).sent = 0;
-        LINK(m, j).may = 0
-    }
+    for (j : 0 .. D - 1) { LINK(m, j).up = 0; LINK(m, j).sent = 0; LINK(m, j).may = 0 }
 }
 
 /* The new process cannot kill the connections of the old one: what these had sent runs, or is lost with them. */
-inline restarts(d)
-{
+inline restarts(d) {
     printf("step: %c is killed and starts again\n", name(d));
     daemon[d].phase = (daemon[d].phase == FREE -> FREE : ORPHAN);
     daemon[d].valid = 0;
-    for (i : 0 .. N - 1) {
-        LINK(i, d).up = 0;
-        LINK(i, d).met = 0;
-        LINK(i, d).may = 0
-    }
+    for (i : 0 .. N - 1) { LINK(i, d).up = 0; LINK(i, d).met = 0; LINK(i, d).may = 0 }
 }
 
-inline loses(m, d)
-{
+inline loses(m, d) {
     daemon[d].phase == ORPHAN && LINK(m, d).sent != 0;
     printf("step: what %c had sent to m%d is lost\n", name(d), m + 1);
     LINK(m, d).sent = 0
 }
 
-inline ticks()
-{
+inline ticks() {
     printf("step: time passes\n");
     for (i : 0 .. N - 1) {
         pass(master[i].ttl);
@@ -448,32 +299,33 @@ inline ticks()
 }
 
 /* ---- after each step ---- */
-
-/* A value that nothing can read any more becomes 0, so that worlds that differ in nothing else are one state. A token of
- * which nothing is left makes room for the next one. */
-inline tidy()
-{
+/* A value that nothing can read any more becomes 0, so that worlds that differ in nothing else are one state. A token
+ * of which nothing is left makes room for the next one. */
+inline tidy() {
     for (j : 0 .. D - 1) {
         k = daemon[j].told;
         for (i : 0 .. N - 1) {
             if
             :: daemon[j].valid == 0 ->
-                LINK(i, j).voted = 0;
-                LINK(i, j).answered = 0;
-                LINK(i, j).known = 0;
+                LINK(i, j).voted = 0; LINK(i, j).answered = 0; LINK(i, j).known = 0;
                 if :: LINK(i, j).sent & EXTEND -> LINK(i, j).sent = (LINK(i, j).sent - EXTEND) | STALE :: else fi
+            :: daemon[j].valid > 0 && !LINK(i, j).voted && !(LINK(i, j).sent & SET) ->
+                LINK(i, j).answered = 0; LINK(i, j).known = 0
             :: else
             fi;
+            if :: daemon[j].phase != READING -> LINK(i, j).sent = LINK(i, j).sent & (127 - READ) :: else fi;
             LINK(i, j).may = LINK(i, j).may && daemon[j].phase != LAPSED;
             master[i].ttl = (master[i].key == 0 -> 0 : master[i].ttl);
             k = k + LINK(i, j).sent + LINK(i, j).may + (daemon[j].phase != UNDOING && master[i].key == j + 1)
         }
-        if :: daemon[j].phase >= UNDOING && k == 0 -> daemon[j].phase = FREE; daemon[j].high = 0 :: else fi
+        if
+        :: daemon[j].phase >= UNDOING && k == 0 -> daemon[j].phase = FREE; daemon[j].proposal = 0; daemon[j].high = 0
+        :: else
+        fi
     }
 }
 
-inline check()
-{
+inline check() {
     k = 0;
     for (j : 0 .. D - 1) {
         k = k + (daemon[j].told > 0);
@@ -496,8 +348,7 @@ c_code {
 #define sort() skip
 #endif
 
-inline tell()
-{
+inline tell() {
 #ifdef STORY
     for (i : 0 .. N - 1) { printf("master: %d %d %d\n", master[i].key, master[i].ttl, master[i].quiet) }
     for (j : 0 .. D - 1) { printf("daemon: %d\n", daemon[j].told) }
@@ -507,20 +358,9 @@ inline tell()
 }
 
 #define STEP(what) :: d_step { what; tidy(); tell(); check(); i = 0; j = 0; k = 0; sort() }
-#if D == 2
 #define DAEMON(step) STEP(step(0)) STEP(step(1))
-#define TO(m, step) STEP(step(m, 0)) STEP(step(m, 1))
-#else
-#define DAEMON(step) STEP(step(0)) STEP(step(1)) STEP(step(2))
-#define TO(m, step) STEP(step(m, 0)) STEP(step(m, 1)) STEP(step(m, 2))
-#endif
-#if N == 3
 #define MASTER(step) STEP(step(0)) STEP(step(1)) STEP(step(2))
-#define BOTH(step) TO(0, step) TO(1, step) TO(2, step)
-#else
-#define MASTER(step) STEP(step(0)) STEP(step(1)) STEP(step(2)) STEP(step(3)) STEP(step(4))
-#define BOTH(step) TO(0, step) TO(1, step) TO(2, step) TO(3, step) TO(4, step)
-#endif
+#define BOTH(step) STEP(step(0, 0)) STEP(step(0, 1)) STEP(step(1, 0)) STEP(step(1, 1)) STEP(step(2, 0)) STEP(step(2, 1))
 
 active proctype world()
 {
@@ -529,21 +369,28 @@ active proctype world()
             master[i].marked = 1;
             for (j : 0 .. D - 1) { LINK(i, j).up = 1; LINK(i, j).met = 1 }
         };
-#ifdef FENCE
+#ifdef FENCES
         attempts = ATTEMPTS;
 #endif
         i = 0; j = 0
     }
     do
     STEP(ticks())
-    BOTH(runs) BOTH(connects) MASTER(forgets) DAEMON(gives_up) DAEMON(unlocks)
-#ifdef FENCE
+    BOTH(runs) DAEMON(gives_up) DAEMON(unlocks)
+#ifdef FENCES
     DAEMON(proposes) DAEMON(proposes_more) DAEMON(stands) DAEMON(reads) DAEMON(raises) DAEMON(raised)
 #else
-    DAEMON(acquires) DAEMON(granted) DAEMON(extends) DAEMON(extended) DAEMON(ends_round)
+    DAEMON(acquires) DAEMON(granted)
 #endif
+#ifdef EXTENDS
+    DAEMON(extends) DAEMON(extended) DAEMON(ends_round)
+#endif
+    BOTH(connects)
 #ifdef BREAKS
     BOTH(breaks)
+#endif
+#ifdef FORGETS
+    MASTER(forgets)
 #endif
 #ifdef RESTARTS
     DAEMON(restarts) BOTH(loses)
