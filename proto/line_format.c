@@ -354,6 +354,7 @@ static char *line_put_text(char *out, const struct reply *reply)
     case TEXT_SHARED_NOW:
         return line_put(out, " : it is shared from now on, but too few masters know yet; ask again with the "
                              "same token, or go on reading");
+    case TEXT_NOT_SHOWN: return line_put(out, " : the right to show it was taken away");
     case TEXT_NOT_YOURS:
         return line_put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
                              "release it by its token, add token=");

@@ -203,6 +203,7 @@ enum text {
     TEXT_EXPIRED,             /* the lock's deadline is over */
     TEXT_MAX_OVER,            /* the lock's max= is over */
     TEXT_NOT_BOUND,           /* LOCK with a token of no session lock of this connection */
+    TEXT_NOT_SHOWN,           /* WATCH: its user may see the name no more */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
     TEXT_IS_SHARED,           /* LOCK with the token of a shared lock, but without mode=shared */
     TEXT_NO_SLOTS,            /* the name is in use without slots */

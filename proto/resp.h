@@ -114,8 +114,10 @@ struct resp_reply {
     bool integers, decimals; /* array: all elements are such; both are true for an empty array */
     long long integer;       /* array: the number of elements */
     int64_t element[RESP_ARRAY_ELEMENTS];
-    size_t whole_len;  /* the length of a text before it was cut */
-    const char *whole; /* RESP_STRING: all of it, until any reader reads its next reply; not terminated */
+    size_t whole_len; /* the length of a text before it was cut */
+    const char *
+        whole; /* RESP_STRING, or the last string of an array that text is too short for: all of it, until any
+                        * reader reads its next reply; not terminated */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL; array: the last of its strings */
     char first[RESP_FIRST_BYTES];   /* array: its first element, if that is a string, cut; terminated */

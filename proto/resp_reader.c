@@ -97,17 +97,6 @@ static void keep_text(struct resp_reply *reply, const char *text, size_t len)
     reply->text[reply->text_len] = '\0';
 }
 
-static void keep_element(const redisReadTask *task, const char *text, size_t len)
-{
-    struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
-    size_t first_len = len < RESP_FIRST_BYTES - 1 ? len : RESP_FIRST_BYTES - 1;
-    keep_text(reply, text, len);
-    if (task->idx != 0)
-        return;
-    memcpy(reply->first, text, first_len);
-    reply->first[first_len] = '\0';
-}
-
 /* hiredis moves its buffer, so a long text must be copied, or parsed, at once. There is one copy for all readers,
  * since each reply is read before the next one. */
 static void keep_whole(struct resp_reply *reply, const char *text, size_t len)
@@ -117,6 +106,20 @@ static void keep_whole(struct resp_reply *reply, const char *text, size_t len)
         return;
     memcpy(whole, text, len);
     reply->whole = whole;
+}
+
+static void keep_element(const redisReadTask *task, const char *text, size_t len)
+{
+    struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
+    size_t first_len = len < RESP_FIRST_BYTES - 1 ? len : RESP_FIRST_BYTES - 1;
+    keep_text(reply, text, len);
+    reply->whole = NULL;
+    if (len > RESP_TEXT_BYTES)
+        keep_whole(reply, text, len);
+    if (task->idx != 0)
+        return;
+    memcpy(reply->first, text, first_len);
+    reply->first[first_len] = '\0';
 }
 
 static void *on_string(const redisReadTask *task, char *text, size_t len)

@@ -77,6 +77,16 @@ func TestAnotherLeadsWhenTheLeaderIsKilled(t *testing.T) {
 	})
 }
 
+func soon[T any](t *testing.T, values <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-values:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it never came")
+	}
+	return value
+}
+
 func TestLeaderEndsInTimeAndLeadsAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -94,19 +104,19 @@ func TestLeaderEndsInTimeAndLeadsAgain(t *testing.T) {
 			return nil
 		}, TTL(3*time.Second))
 	}()
-	first := <-terms
+	first := soon(t, terms)
 	w.do("pause") // nobody renews
-	if left := <-valid; left == 0 {
+	if left := soon(t, valid); left == 0 {
 		t.Error("the work is told when it is too late")
 	}
 	w.do("continue")
-	second := <-terms
+	second := soon(t, terms)
 	if second == first || second.Fence() <= first.Fence() {
 		t.Error(first, second)
 	}
 	cancel()
-	<-valid
-	if err := <-ended; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) {
+	soon(t, valid)
+	if err := soon(t, ended); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) {
 		t.Error(err)
 	}
 	eventually(t, "no key on any master", func() bool { return w.do("keys") == "keys 0" })
@@ -126,6 +136,36 @@ func TestLeadReturnsWhatItsWorkReturned(t *testing.T) {
 	if err := c.Lead(background, "two words", nil); !errors.Is(err, ErrBadArg) {
 		t.Error(err)
 	}
+}
+
+// More than eight watch one name, which is as many as redlockd lets ask at a time.
+func TestManyWatchOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(w.unix)
+	ctx, cancel := context.WithCancel(background)
+	var all []<-chan State
+	for i := 0; i < 50; i++ {
+		all = append(all, must[<-chan State](t)(c.Watch(ctx, "crowd")))
+	}
+	w.do("kill")
+	w.do("restart")
+	l := must[*Lock](t)(c.Lock(background, "crowd", Data("there")))
+	for _, states := range all {
+		for s := soon(t, states); s.Data != "there"; s = soon(t, states) {
+		}
+	}
+	l.Unlock(background)
+	cancel()
+	eventually(t, "nobody watches", func() bool {
+		rows := must[[]Row](t)(c.Show(background, "STATS"))
+		for _, row := range rows {
+			if n, told := row["watches"]; told {
+				return n == "0"
+			}
+		}
+		return false
+	})
 }
 
 func TestNameIsKept(t *testing.T) {
@@ -185,16 +225,18 @@ func TestRowsOfShow(t *testing.T) {
 
 // A receiver that does not come loses the oldest states, and never the last.
 func TestSlowWatcherHearsTheLastState(t *testing.T) {
-	watch := &watch{states: make(chan State, watchBuffer)}
-	for fence := 1; fence <= 3*watchBuffer; fence++ {
-		watch.tell(&answer{state: "held", fence: int64(fence)})
-		watch.tell(&answer{state: "held", fence: int64(fence)})
-	}
-	last := State{}
-	for n := len(watch.states); n > 0; n-- {
-		last = <-watch.states
-	}
-	if last.Fence != 3*watchBuffer {
-		t.Error(last)
+	for most := uint64(1); most <= 3*watchBuffer; most++ {
+		watch := &watch{states: make(chan State, watchBuffer)}
+		for fence := uint64(1); fence <= most; fence++ {
+			watch.tell(&answer{state: "held", fence: int64(fence)})
+			watch.tell(&answer{state: "held", fence: int64(fence)})
+		}
+		last := State{}
+		for n := len(watch.states); n > 0; n-- {
+			last = <-watch.states
+		}
+		if last.Fence != most {
+			t.Error(last, most)
+		}
 	}
 }

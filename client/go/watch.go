@@ -92,11 +92,14 @@ func (w *watch) send(s State) {
 	w.states <- s
 }
 
-// watching is the answer to WATCH.
+// watching is the answer to WATCH, which is good for all who watch the name.
 func (c *Client) watching(lk *link, k *call, a *answer) {
-	if !k.watch.over {
-		k.watch.link, k.watch.asked = lk, false
-		k.watch.tell(a)
+	k.watch.asked = false
+	for _, w := range c.watches {
+		if w.name == k.name {
+			w.link = lk
+			w.tell(a)
+		}
 	}
 	k.finish(a, nil)
 }
@@ -115,8 +118,13 @@ func (c *Client) notWatching(k *call, err *Error, now int64) {
 
 // tickWatch has redlockd tell the name on the present connection.
 func (c *Client) tickWatch(w *watch, now int64, soon func(int64)) {
-	if w.asked || c.link == nil || w.link == c.link {
+	if c.link == nil || w.link == c.link {
 		return
+	}
+	for _, other := range c.watches {
+		if other.asked && other.name == w.name {
+			return // the answer will be good for both
+		}
 	}
 	if w.retryAt > now {
 		soon(w.retryAt)

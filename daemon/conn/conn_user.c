@@ -284,7 +284,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
     const char *may_not = "lock it";
     if (what->verb == VERB_SHOW)
         may_not = shows[what->show];
-    else if (what->verb == VERB_WHO || what->verb == VERB_WATCH || what->verb == VERB_UNWATCH)
+    else if (what->verb == VERB_WHO || what->verb == VERB_WATCH)
         may_not = "see it: that takes a right to show this name";
     else if (what->verb == VERB_BREAK)
         may_not = "break it: that takes admin";
@@ -315,10 +315,10 @@ static bool may_ask(const struct users *users, const struct user *user, const st
     case VERB_PING:
     case VERB_HELP:
     case VERB_QUIT: return true;
+    case VERB_UNWATCH: /* whoever may watch no more gives its place back */
     case VERB_CANCEL: return user;
     case VERB_SHOW: return user && may_show(users, user, what->show);
     case VERB_WATCH:
-    case VERB_UNWATCH:
     case VERB_WHO: return user && user_may_show(users, user, &what->name);
     case VERB_BREAK: return user && user->admin;
     case VERB_LOCK:

@@ -20,6 +20,16 @@ static void carry_close(struct loop *loop, const struct action *action)
     loop_daemons_lost(&loop->daemons, action->master);
 }
 
+/* The right may have been taken away since the request began. */
+static void carry_watching(struct loop *loop, uint64_t session, struct reply *reply)
+{
+    loop_user_host(&loop->view, &reply->now);
+    if (loop_user_sees(&loop->view, session, 0, NULL, &reply->name))
+        return;
+    reply->code = REPLY_DENIED;
+    reply->text = TEXT_NOT_SHOWN;
+}
+
 static void carry_reply(struct loop *loop, struct action *action)
 {
     struct reply *reply = &action->u.reply;
@@ -30,7 +40,7 @@ static void carry_reply(struct loop *loop, struct action *action)
         loop->deny |= !loop_user_may_lock(&loop->view, action->session, &reply->name);
     }
     if (reply->code == REPLY_WATCHING)
-        loop_user_host(&loop->view, &reply->now);
+        carry_watching(loop, action->session, reply);
     if (reply->code == REPLY_LIMIT && reply->limit == LIMIT_FENCE)
         loop_log_fence(&loop->log);
     conns_now(loop->conns, loop->clock.boot_us);

@@ -11,7 +11,7 @@
 #include "daemon/log.h"
 #include "daemon/node/node_private.h"
 
-enum { PING_MS = 1000 };
+enum { PING_MS = 1000, MESSAGE_BYTES = 1024 /* of the names that another daemon watches */ };
 
 static void subscribe_append(struct node *n)
 {
@@ -80,8 +80,9 @@ bool subscribe_reply(struct node *n, const struct resp_reply *reply)
     }
     if (strcmp(reply->first, "message") != 0)
         return false;
-    if (reply->text_len > 2 && reply->whole_len == reply->text_len && reply->text[1] == ' ')
-        n->handler->heard(n->handler->arg, n->index, reply->text[0], reply->text + 2, reply->text_len - 2);
+    const char *text = reply->whole ? reply->whole : reply->text;
+    if (reply->whole_len > 2 && reply->whole_len <= MESSAGE_BYTES && text[1] == ' ')
+        n->handler->heard(n->handler->arg, n->index, text[0], text + 2, reply->whole_len - 2);
     return true; /* a message that no daemon would send tells nothing */
 }
 

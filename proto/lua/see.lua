@@ -30,7 +30,7 @@ local function tell(value, name)
     local id = string.sub(value, 1, 8)
     if #value < 40 or id == argv[1] then return end
     letters[id] = letters[id] or ''
-    if #letters[id] + #name > 240 then say(id) end
+    if #letters[id] + #name > 1000 then say(id) end
     letters[id] = letters[id] .. ' ' .. name
 end
 local function slots(key, number)

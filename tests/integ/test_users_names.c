@@ -100,7 +100,7 @@ T(watching_takes_the_right_to_show)
     users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['a*'], show: ['a*']}\n");
     client_open(&b, &redlockd);
     ask(&b, "-DENIED b1 : user web may not see it*", "WATCH b1");
-    ask(&b, "-DENIED b1 : user web may not see it*", "UNWATCH b1");
+    ask(&b, "-NOTHELD b1", "UNWATCH b1"); /* it takes no right */
     ask(&b, "+WATCHING a1 state=free", "WATCH a1");
     ask(&b, "+WATCHING a2 state=free", "WATCH a2");
     lock(&a, "a1 data=x");
@@ -111,4 +111,31 @@ T(watching_takes_the_right_to_show)
     lock(&a, "a2");
     ck_assert_ptr_null(strstr(await(&b, "!NOW *"), "a1")); /* its look came after that of a1 */
     ask(&b, "-DENIED a1 : user web may not see it*", "WATCH a1");
+}
+
+/* Nothing more is told, also where a WATCH is still under way, and UNWATCH gives the places back. */
+T(a_name_is_watched_by_who_may_see_it)
+{
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*'], show: ['web/*', job]}\n");
+    client_open(&b, &redlockd);
+    ask(&b, "-DENIED other : user web may not see it*", "WATCH other");
+    ask(&b, "+WATCHING job state=free", "WATCH job");
+    ask(&b, "+WATCHING web/1 state=free", "WATCH web/1");
+    lock(&a, "job");
+    await(&b, "!NOW job state=held*");
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    client_send(&b, "WATCH job");
+    eventually(strcmp(kv(row_with(show(&a, "STATS"), "watches="), "watches"), "3") == 0);
+    users_reload(OPS "  - {name: web, uid: ME, lock: ['web/*'], show: ['web/*']}\n");
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+    await(&b, "-DENIED job : the right to show it was taken away");
+    ask(&b, "-DENIED job *", "WATCH job");
+    ask(&b, "+OK", "UNWATCH job");
+    ask(&b, "-NOTHELD job", "UNWATCH job");
+    ck_assert_str_eq(kv(row_with(show(&a, "STATS"), "watches="), "watches"), "1");
+    ask(&a, "+UNLOCKED job *", "UNLOCK job");
+    lock(&a, "web/1");
+    expect(&b, "!NOW web/1 state=held*");
 }

@@ -56,6 +56,13 @@ static void aim_watch(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
         swarm->longest_ms[FAULT_CUT_UP] = 3000;
     }
     plan->param[P_MAX_TTL] = 10000;
+    if (mutant == MUTANT_WATCH_MOVED) { /* half of the masters have the next token already */
+        masters(plan, 4);
+        plan->param[P_JITTER] = 10000;
+        plan->param[P_NODE_TIMEOUT] = 200;
+        swarm->resume_pct = 100;
+        swarm->keep_ms = 20000;
+    }
 }
 
 /* Old connections whose bytes arrive after the new one is in use. */

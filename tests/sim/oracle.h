@@ -154,6 +154,7 @@ struct sim_watch {
     bool known;
     unsigned state;
     uint64_t told, fence; /* the last fence (0: none), and the highest */
+    uint32_t text;        /* the request that wanted told what was told last; 0: none */
 };
 
 /* Who has a name in truth. */
@@ -161,8 +162,15 @@ struct sim_truth {
     unsigned state;
     uint32_t tok;
     uint64_t fence;
+    uint32_t text; /* the request that wanted it told */
     bool unsure; /* an attempt is under way, or left something */
     int64_t since_us;
+};
+
+/* Since when a master has some key of a name, as its last command left it. */
+struct sim_taken {
+    bool there;
+    int64_t expires_ms, since_us;
 };
 
 struct sim_session {
@@ -189,6 +197,7 @@ struct sim_asked { /* a request */
     uint32_t session, tok, incarnation;
     uint16_t slots; /* as it says; 0: it names none */
     uint32_t from;  /* RESUME: the replaced token */
+    uint16_t had;   /* masters that have had what it wants told */
     int64_t wait_ms, max_ms, at_us;
     int64_t keep_ms; /* UNLOCK keep= ... */
     uint32_t mark;   /* ... the mark that was made for it; 0: none yet */
@@ -244,6 +253,7 @@ struct sim_oracle {
         bool counts;    /* the name was free */
     } crowd[SIM_NAMES]; /* requests that came at once */
     struct sim_truth truth[SIM_NAMES];
+    struct sim_taken taken[SIM_NAMES][SIM_MASTERS];
     int64_t crashed_us; /* the last master that crashed */
     struct store_key key_before;
     struct store_group group_before;
@@ -418,12 +428,14 @@ void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned mas
                    const struct master_row *row);
 /* oracle_told.c: what holders tell; a request with data= gets its own number as what is told */
 void oracle_tells(struct request *what, uint32_t request);
+uint32_t oracle_teller(const struct data *data); /* that request */
 void oracle_ran_told(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_told_granted(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 /* oracle_watch.c */
 void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t session, unsigned name,
                        const struct now *now);
-void oracle_watch_ran(struct sim_world *w, const struct sim_msg *msg);
+void oracle_watch_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_watch_broke(struct sim_world *w, unsigned name);
 void oracle_watchers(struct sim_world *w); /* where all is well */
 /* oracle_kept.c: names that are kept though nobody holds them */
 bool oracle_is_mark(const struct sim_world *w, uint32_t tok);

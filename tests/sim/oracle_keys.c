@@ -251,7 +251,7 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
     if (msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN)
         ran_extend(w, m, msg, before, vote);
     oracle_ran_long(w, m, msg, vote);
-    oracle_watch_ran(w, msg);
+    oracle_watch_ran(w, m, msg);
     if (msg->verb == COMMAND_DATA || msg->verb == COMMAND_ADOPT)
         oracle_ran_told(w, m, msg);
     if (msg->verb == COMMAND_MOVE)

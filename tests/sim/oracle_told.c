@@ -12,7 +12,7 @@ void oracle_tells(struct request *what, uint32_t request)
         what->data.len = (uint16_t)snprintf(what->data.text, sizeof what->data.text, "%u", request);
 }
 
-static uint32_t request_of(const struct data *data)
+uint32_t oracle_teller(const struct data *data)
 {
     char text[16] = "";
     for (unsigned i = 0; i < data->len && i < sizeof text - 1; i++)
@@ -25,9 +25,13 @@ void oracle_ran_told(struct sim_world *w, const struct sim_master *m, const stru
 {
     const struct store_told *told = store_told(&m->store, clock_ms(&m->clock, w->now_us), msg->name);
     const struct sim_tok *t = &w->oracle.tok[msg->tok];
-    if (told == NULL || told->tok != msg->tok || !t->granted)
+    if (told == NULL || told->tok != msg->tok)
         return;
-    uint32_t request = request_of(&told->data);
+    uint32_t request = oracle_teller(&told->data);
+    if (request < w->oracle.asks)
+        w->oracle.asked[request].had |= oracle_bit(m->index);
+    if (!t->granted)
+        return;
     if (told->fence != t->fence)
         violation(w, 10, "m%u tells of T%u of n%u with fence %llu, which is not its own", m->index, msg->tok,
                   msg->name, (unsigned long long)told->fence);

@@ -11,82 +11,131 @@ static bool is_steady(const struct sim_world *w, const struct sim_master *m)
     return m->running && m->lost_us < w->now_us - STEADY_US && !m->set_back;
 }
 
-/* A quorum has had the token's key for seconds. */
-static bool is_held_long(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok, unsigned name)
+/* A quorum has had keys of the name for seconds, whoever's: one that is moved to another token is never gone. */
+static bool is_taken_long(const struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
-    const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned have = 0;
-    if (!t->granted || t->given_up || t->broken || t->resumed || t->parent != 0 || t->down_asked ||
-        t->shared || oracle_key(w, tok) != tok || t->set_us == 0 || t->set_us > w->now_us - STEADY_US)
-        return false;
+    if (w->now_us < d->paused_until_us + STEADY_US)
+        return false; /* it may have read answers late */
     for (unsigned i = d->first; i < d->masters; i++) {
         const struct sim_master *m = &w->master[i];
-        have += is_steady(w, m) && t->at[i].healed_us < w->now_us - STEADY_US && (t->yes & oracle_bit(i)) &&
-                store_keeps_ms(master_key(m, name), clock_ms(&m->clock, w->now_us), tok) != 0;
+        const struct sim_taken *taken = &w->oracle.taken[name][i];
+        have += is_steady(w, m) && taken->there && taken->since_us < w->now_us - STEADY_US &&
+                store_there(master_key(m, name), clock_ms(&m->clock, w->now_us));
     }
     return have >= d->quorum;
+}
+
+/* The daemon tells what a quorum has had, word for word, with its fence, and of one fence nothing that an earlier request
+ * wanted told; but a RESUME may raise the fence, and takes what the first master has. */
+static void told_text(struct sim_world *w, const struct sim_daemon *d, const struct sim_watch *watch,
+                      unsigned name, const struct now *now)
+{
+    struct sim_oracle *o = &w->oracle;
+    uint32_t text = oracle_teller(&now->data);
+    if (text == 0 || text >= o->asks || o->asked[text].name != name) {
+        violation(w, 14, "d%u tells of n%u what nobody wanted told", d->index, name);
+        return;
+    }
+    const struct sim_asked *a = &o->asked[text];
+    const struct sim_tok *t = &o->tok[a->tok];
+    unsigned had = 0;
+    for (unsigned i = d->first; i < d->masters; i++)
+        had += (a->had & oracle_bit(i)) != 0;
+    if (t->granted && !t->resumed && t->fence != now->fence)
+        violation(w, 14, "d%u tells fence %llu of n%u with what request %u wanted told", d->index,
+                  (unsigned long long)now->fence, name, text);
+    if (had < d->quorum)
+        violation(w, 14, "d%u tells of n%u what request %u wanted told, which %u masters have had", d->index,
+                  name, text, had);
+    if (text < watch->text && now->fence == watch->fence && !t->resumed)
+        violation(w, 14, "d%u tells of n%u what request %u wanted told after that of request %u", d->index,
+                  name, text, watch->text);
 }
 
 void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t session, unsigned name,
                        const struct now *now)
 {
-    struct sim_oracle *o = &w->oracle;
-    struct sim_watch *watch = &o->session[session].watch;
+    struct sim_watch *watch = &w->oracle.session[session].watch;
     trace_add(w, TRACE_NOTICE, d->index, session, NOTICE_NOW, now->state, 0, now->fence, name);
     if (watch->name != 1 + name)
         violation(w, 14, "d%u tells session %u of n%u, which it does not watch", d->index, session, name);
     if (now->data.len != 0 && now->fence < watch->fence)
         violation(w, 14, "d%u tells session %u fence %llu of n%u after %llu", d->index, session,
                   (unsigned long long)now->fence, name, (unsigned long long)watch->fence);
-    for (unsigned i = 0; now->state == NOW_FREE && i < o->holders[name]; i++)
-        if (is_held_long(w, d, o->holder[name][i], name))
-            violation(w, 14, "d%u tells session %u that n%u is free, though T%u has it", d->index, session,
-                      name, o->holder[name][i]);
+    if (now->data.len != 0)
+        told_text(w, d, watch, name, now);
+    if (now->state == NOW_FREE && is_taken_long(w, d, name))
+        violation(w, 14, "d%u tells session %u that n%u is free, though a quorum has keys", d->index, session,
+                  name);
     watch->known = true;
     watch->state = now->state;
     watch->told = now->data.len != 0 ? now->fence : 0;
+    if (watch->told != 0)
+        watch->text = oracle_teller(&now->data);
     if (watch->told > watch->fence)
         watch->fence = watch->told;
 }
 
-/* Who has the name in truth: its state, and the fence that a quorum tells. */
+/* What the masters with that key tell of its holder: so many tell the same as this one. */
+static unsigned tell_the_same(const struct sim_world *w, unsigned name, uint32_t tok,
+                              const struct store_told *what)
+{
+    unsigned same = 0;
+    for (unsigned i = 0; i < w->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        const struct store_told *told = store_told(&m->store, clock_ms(&m->clock, w->now_us), name);
+        same += told != NULL && told->tok == tok && told->fence == what->fence && !master_lies(w, m) &&
+                oracle_teller(&told->data) == oracle_teller(&what->data);
+    }
+    return same;
+}
+
+static void truth_told(const struct sim_world *w, unsigned name, struct sim_truth *truth)
+{
+    unsigned quorum = w->masters / 2 + 1;
+    for (unsigned i = 0; i < w->masters && truth->fence == 0; i++) {
+        const struct sim_master *m = &w->master[i];
+        const struct store_told *told = store_told(&m->store, clock_ms(&m->clock, w->now_us), name);
+        if (told == NULL || tell_the_same(w, name, truth->tok, told) < quorum)
+            continue;
+        truth->fence = told->fence;
+        truth->text = oracle_teller(&told->data);
+    }
+    truth->unsure = truth->fence == 0 && token_tells(&w->oracle.tok[truth->tok].token);
+}
+
+/* Who has the name in truth: its state, and what a quorum tells. */
 static struct sim_truth truth_of(const struct sim_world *w, unsigned name)
 {
     unsigned quorum = w->masters / 2 + 1;
     struct sim_truth truth = {.state = NOW_FREE};
     for (unsigned i = 0; i < w->masters; i++) {
-        unsigned same = 0, told = 0;
+        unsigned same = 0;
         const struct store_key *key = master_key(&w->master[i], name);
-        const struct store_told *what = NULL;
+        if (!store_there(key, clock_ms(&w->master[i].clock, w->now_us)))
+            continue;
+        truth.unsure = true;
         for (unsigned k = 0; k < w->masters && key->readers == 0; k++) {
             const struct sim_master *m = &w->master[k];
-            int64_t now_ms = clock_ms(&m->clock, w->now_us);
             const struct store_key *other = master_key(m, name);
-            if (!store_there(key, clock_ms(&w->master[i].clock, w->now_us)) || !store_there(other, now_ms) ||
-                other->readers != 0 || other->tok != key->tok)
-                continue;
-            same++;
-            told += store_told(&m->store, now_ms, name) != NULL;
-            what = store_told(&m->store, now_ms, name) != NULL ? store_told(&m->store, now_ms, name) : what;
+            same += store_there(other, clock_ms(&m->clock, w->now_us)) && other->readers == 0 &&
+                    other->tok == key->tok;
         }
         if (same < quorum)
             continue;
         truth.state = NOW_HELD;
         truth.tok = key->tok;
-        truth.fence = what != NULL && told >= quorum ? what->fence : 0;
-        truth.unsure = told < quorum && token_tells(&w->oracle.tok[key->tok].token);
+        truth_told(w, name, &truth);
         return truth;
     }
-    for (unsigned i = 0; i < w->masters; i++)
-        truth.unsure |=
-            store_there(master_key(&w->master[i], name), clock_ms(&w->master[i].clock, w->now_us));
     return truth;
 }
 
 /* Between two looks at the truth a lock may come and go. */
-void oracle_watch_ran(struct sim_world *w, const struct sim_msg *msg)
+static bool may_change(unsigned verb)
 {
-    switch (msg->verb) {
+    switch (verb) {
     case COMMAND_SET:
     case COMMAND_HEAL:
     case COMMAND_SHARE:
@@ -95,14 +144,34 @@ void oracle_watch_ran(struct sim_world *w, const struct sim_msg *msg)
     case COMMAND_MOVE:
     case COMMAND_SETTLE:
     case COMMAND_DOWN:
-    case COMMAND_ADOPT: break;
-    default: return;
+    case COMMAND_DATA:
+    case COMMAND_ADOPT: return true;
+    default: return false;
     }
+}
+
+void oracle_watch_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
+{
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
     FOR_NAMES(n, msg->name)
     {
-        if (n < SIM_NAMES)
+        if (n >= SIM_NAMES)
+            continue;
+        struct sim_taken *taken = &w->oracle.taken[n][m->index];
+        const struct store_key *key = master_key(m, n);
+        if (!taken->there || now_ms > taken->expires_ms)
+            taken->since_us = w->now_us;
+        taken->there = store_there(key, now_ms);
+        taken->expires_ms = key->expires_ms;
+        if (may_change(msg->verb))
             w->oracle.truth[n].since_us = w->now_us;
     }
+}
+
+void oracle_watch_broke(struct sim_world *w, unsigned name)
+{
+    for (unsigned i = 0; name < SIM_NAMES && i < w->masters; i++)
+        w->oracle.taken[name][i].there = false;
 }
 
 static int64_t bound_us(const struct sim_world *w)
@@ -117,8 +186,8 @@ void oracle_watchers(struct sim_world *w)
     struct sim_oracle *o = &w->oracle;
     for (unsigned name = 0; name < w->names; name++) {
         struct sim_truth truth = truth_of(w, name), *was = &o->truth[name];
-        bool same =
-            truth.state == was->state && truth.tok == was->tok && truth.fence == was->fence && !truth.unsure;
+        bool same = truth.state == was->state && truth.tok == was->tok && truth.fence == was->fence &&
+                    truth.text == was->text && !truth.unsure;
         truth.since_us = same ? was->since_us : w->now_us;
         *was = truth;
     }
@@ -131,10 +200,13 @@ void oracle_watchers(struct sim_world *w)
         const struct sim_daemon *d = &w->daemon[s->daemon];
         if (w->now_us - truth->since_us < bound_us(w) || !d->running || w->now_us <= d->paused_until_us)
             continue;
-        if (watch->state != truth->state || watch->told != truth->fence)
-            violation(w, 14,
-                      "session %u of d%u was told state %u, fence %llu of n%u, which has %u, %llu since %.3f",
-                      i, s->daemon, watch->state, (unsigned long long)watch->told, watch->name - 1,
-                      truth->state, (unsigned long long)truth->fence, (double)truth->since_us / 1e6);
+        bool text = watch->told == 0 || watch->text == truth->text;
+        if (watch->state != truth->state || watch->told != truth->fence || !text)
+            violation(
+                w, 14,
+                "session %u of d%u was told state %u, fence %llu, text %u of n%u, which has %u, %llu, %u "
+                "since %.3f",
+                i, s->daemon, watch->state, (unsigned long long)watch->told, watch->text, watch->name - 1,
+                truth->state, (unsigned long long)truth->fence, truth->text, (double)truth->since_us / 1e6);
     }
 }

@@ -87,6 +87,7 @@ static inline unsigned key_base(unsigned key)
     X(FLOOD, "flood") \
     X(NATIVES, "natives") /* the native commands that a server knows, four bits for each */ \
     X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */ \
+    X(LIAR, "liar") /* 1 + the master that makes up what watchers are told of holders; 0: none */ \
     X(TURN, "turn_us") /* a daemon may handle events for so long before what is due */
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */

@@ -430,6 +430,8 @@ static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swa
         pct = swarm->watch_pct;
     for (unsigned i = 0; i < plan->ops; i++)
         plan->op[i].field[O_WATCH] = percent(&draw, pct);
+    if (percent(&draw, pct) && p[P_MASTERS] > 2)
+        plan->param[P_LIAR] = between(&draw, 1, p[P_MASTERS]);
 }
 
 /* Names that are kept after the lock was given back: in every fourth world; not where it is judged how long waiters wait,

@@ -426,6 +426,7 @@ void master_restore(struct sim_master *m, unsigned back);
 /* The key of a name or a slot by its index, there or not. */
 const struct store_key *master_key(const struct sim_master *m, unsigned name);
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);
+bool master_lies(const struct sim_world *w, const struct sim_master *m); /* to those who watch */
 void master_forgets(struct sim_world *w, struct sim_master *m,
                     bool by_clock); /* loses keys though no run_id shows it */
 int64_t master_young_us(const struct sim_master *m,

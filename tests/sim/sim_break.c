@@ -109,6 +109,7 @@ void oracle_broke(struct sim_world *w, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
     o->freed_us[key_base(name)] = w->now_us;
+    oracle_watch_broke(w, name);
     if (hears_later(w, name))
         o->unreleased_us[key_base(name)] = w->now_us;
     for (unsigned i = 0; i < w->masters; i++)

@@ -230,6 +230,11 @@ static void buckets_of(struct store_command *command)
     }
 }
 
+bool master_lies(const struct sim_world *w, const struct sim_master *m)
+{
+    return w->plan->param[P_LIAR] == 1 + (int64_t)m->index;
+}
+
 /* SET and the other commands of the store. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
@@ -265,8 +270,13 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
         store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);
     if (is_counted_on(msg->verb, vote))
         m->wrote_us = w->now_us;
-    if (vote->kind == VOTE_SEEN && vote->who.kind == SEEN_TOKEN)
+    if (vote->kind == VOTE_SEEN && vote->who.kind == SEEN_TOKEN) {
         vote->who.token = w->oracle.tok[vote->number].token;
+        if (master_lies(w, m)) {
+            vote->who.fence = FENCE_MAX;
+            vote->who.data = (struct data){.len = 1, .text = "0"};
+        }
+    }
     if (vote->kind == VOTE_TOKEN)
         vote->token = w->oracle.tok[vote->number].token;
 }

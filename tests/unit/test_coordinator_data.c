@@ -181,6 +181,23 @@ T(it_is_adopted_behind_a_resume)
     vote("2", "EXTEND 10000");
 }
 
+/* A DATA that a quorum confirmed does not get lost because a master that missed it answers first. */
+T(what_most_masters_tell_is_adopted)
+{
+    lead(3);
+    ask(2, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    vote("2", "ADOPT told:old");
+    vote("0-1", "ADOPT told:a:1");
+    forget();
+    at(4000);
+    EXPECT("m0-2 EXTEND job T2 10000");
+    vote("0-1", "EXTEND 10000");
+    EXPECT("s2 !RENEWED job *", "m0-2 DATA job T2 1000008 a:1");
+    vote("2", "EXTEND 10000");
+}
+
 T(a_reader_tells_nothing)
 {
     lead(3);

@@ -267,7 +267,7 @@ T(what_was_told_stands_until_a_quorum_tells_something_else)
         vote("3-4", "SEE L+17+b");
         at(now);
         EXPECT_NOTHING();
-        at(now + (looks < 8 ? 2 << looks : 1000));
+        at(looks < 8 ? now + (2 << looks) : (now / 1000 + 1) * 1000);
         EXPECT("m0-4 SEE job");
     }
     vote("0-2", "SEE L+17+c");
@@ -297,7 +297,7 @@ T(a_holder_is_told_without_its_data_in_the_end)
     vote("2", "SEE M");
     at(now);
     EXPECT("s1 !NOW job state=held");
-    at(now + 1000);
+    at((now / 1000 + 1) * 1000);
     forget();
     vote("0-2", "SEE M+19+c");
     at(now);
@@ -313,4 +313,20 @@ T(fences_are_told_in_order)
     vote("0-2", "SEE M+16+a");
     at(now);
     EXPECT("s1 !NOW job state=held");
+}
+
+/* So a master tells that daemon of both in one message. */
+T(looks_at_the_names_of_one_holder_come_together)
+{
+    watch_leader(3, "SEE L+17+b");
+    at(1300);
+    ask(1, "WATCH other");
+    at(1300);
+    vote("0-2", "SEE L+18+c");
+    at(1300);
+    forget();
+    at(1999);
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("m0-2 SEE other", "m0-2 SEE job");
 }

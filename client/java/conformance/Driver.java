@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import redlockd.*;
 
@@ -34,6 +35,7 @@ public final class Driver {
         return thread;
     });
     private final Map<String, LockHandle> handles = new ConcurrentHashMap<>();
+    private final Map<String, Watching> watching = new ConcurrentHashMap<>();
     private final Map<String, Thread> waiting = new ConcurrentHashMap<>();
     private RedlockClient client;
 
@@ -52,7 +54,7 @@ public final class Driver {
 
     private void serve() throws Exception {
         warmUp();
-        say("driver java features=attach,auth,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice");
+        say("driver java features=attach,auth,client,close-wakes,closed,data,downgrade,drain,keep,lists,notheld-again,quit,resume,rows,shared,slots,timeout,twice,watch");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
             obey(new Command(line));
@@ -70,6 +72,12 @@ public final class Driver {
                 client.close();
                 say("client closed");
             });
+            case "watch" -> {
+                Watching thread = new Watching(handle, command.word(2));
+                watching.put(handle, thread);
+                thread.start();
+            }
+            case "unwatch" -> unwatch(handle);
             case "cancel" -> waiting.getOrDefault(handle, new Thread()).interrupt();
             case "info" -> info(handle);
             default -> {
@@ -126,6 +134,10 @@ public final class Driver {
                         : client.acquireAll(command.names(), command.options()));
             case "resume":
                 return taken(handle, client.resume(command.word(2), command.option("token"), command.options()));
+            case "who":
+                return rows(handle, client.who(command.word(2)));
+            case "show":
+                return rows(handle, client.show(command.word(2)));
             case "attach":
                 handles.put(handle, client.attach(command.word(2), command.option("token")));
                 return "attached";
@@ -141,9 +153,63 @@ public final class Driver {
         return "locked" + numbers(lock) + (lock.slot().isPresent() ? " slot=" + lock.slot().getAsInt() : "");
     }
 
+    private String rows(String handle, List<Map<String, String>> rows) {
+        for (Map<String, String> row : rows) {
+            say(handle + " row " + row.entrySet().stream().map(Object::toString).collect(Collectors.joining(" ")));
+        }
+        return "rows " + rows.size();
+    }
+
+    /** A thread that says the states of a name. */
+    private final class Watching extends Thread {
+        private final String handle;
+        private final String name;
+
+        Watching(String handle, String name) {
+            this.handle = handle;
+            this.name = name;
+            setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            try (Watch watch = client.watch(name)) {
+                while (watch.hasNext()) {
+                    tell(watch.next());
+                }
+            } catch (InterruptedException | CancelledException e) {
+                // `unwatch` has said so.
+            } catch (RedlockException | IllegalArgumentException e) {
+                watching.remove(handle);
+                failed(handle, "", e);
+            }
+        }
+
+        private void tell(NameState now) {
+            if (watching.get(handle) == this) {
+                say(handle + " now state=" + now.state().name().toLowerCase() + (now.shared() ? " mode=shared" : "")
+                        + (now.fence() > 0 ? " fence=" + now.fence() : "")
+                        + (now.host().isEmpty() ? "" : " host=" + now.host())
+                        + (now.data().isEmpty() ? "" : " data=" + now.data()));
+            }
+        }
+    }
+
+    private void unwatch(String handle) {
+        Watching thread = watching.remove(handle);
+        if (thread != null) {
+            thread.interrupt();
+        }
+        say(handle + (thread == null ? " error NOTHELD" : " unwatched"));
+    }
+
     private String asked(LockHandle lock, Command command) {
         switch (command.word(0)) {
             case "unlock" -> {
+                if (command.has("keep")) {
+                    lock.unlockKeeping(command.span("keep"));
+                    return "kept";
+                }
                 lock.unlock();
                 return "unlocked";
             }
@@ -154,6 +220,10 @@ public final class Driver {
                     lock.extend();
                 }
                 return "extended valid=" + lock.valid().toMillis();
+            }
+            case "data" -> {
+                lock.setData(command.word(2));
+                return "data";
             }
             case "check" -> {
                 lock.check();
@@ -235,7 +305,8 @@ public final class Driver {
         LockOptions options() {
             LockOptions how = LockOptions.defaults();
             how = has("ttl") ? how.ttl(span("ttl")) : how;
-            how = has("wait") ? how.waiting(span("wait")) : how;
+            how = how.waiting(has("wait") ? span("wait") : Duration.ZERO);
+            how = has("data") ? how.data(option("data")) : how;
             how = has("max") ? how.max(span("max")) : how;
             how = has("note") ? how.note(option("note")) : how;
             how = "lease".equals(option("hold")) ? how.lease() : how;

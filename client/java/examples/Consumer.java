@@ -50,7 +50,7 @@ final class Consumer {
         idleMs = args.size() > 3 ? Long.parseLong(args.get(3)) : 2000;
         Duration ttl = Duration.ofMillis(args.size() > 4 ? Long.parseLong(args.get(4)) : 10_000);
         // A consumer that stands still keeps its message for no longer than this maximum and one TTL.
-        options = LockOptions.defaults().ttl(ttl).max(ttl.multipliedBy(3));
+        options = LockOptions.defaults().ttl(ttl).max(ttl.multipliedBy(3)).waiting(Duration.ZERO);
     }
 
     public static void main(String[] args) throws InterruptedException {

@@ -49,7 +49,7 @@ final class Order {
             throws InterruptedException {
         LockHandle lock;
         try {
-            lock = client.acquire("order:" + number, LockOptions.defaults().ttl(ttl).lease());
+            lock = client.acquire("order:" + number, LockOptions.defaults().ttl(ttl).lease().waiting(Duration.ZERO));
         } catch (BusyException e) {
             System.out.println("order " + number + ": placed already, or being placed");
             return REPEATED;

@@ -285,6 +285,8 @@ struct letter {
 /* What the holder of a lease tells others (data.h), or a request that waits wants told; data.len 0: nothing. */
 struct told {
     uint64_t since_ms; /* since when it is held, in ms of the wall clock of the daemon that granted it */
+    uint8_t votes;     /* of masters that tell this rather than anything else, behind a RESUME ... */
+    bool settled;      /* ... unless the holder has said it */
     struct data data;
 };
 

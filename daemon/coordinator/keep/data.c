@@ -1,5 +1,7 @@
 #include "daemon/coordinator/keep/data.h"
 
+#include <string.h>
+
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
@@ -28,8 +30,10 @@ bool data_begins(struct coordinator *c, struct round *round)
 void data_none(const struct coordinator *c, const struct lease *lease)
 {
     struct told *told = told_of_lease(c, lease);
-    if (told != NULL)
-        told->data.len = 0;
+    if (told == NULL)
+        return;
+    told->data.len = told->votes = 0;
+    told->settled = false;
 }
 
 void data_taken(const struct coordinator *c, const struct lease *lease, const struct wait *head)
@@ -39,6 +43,7 @@ void data_taken(const struct coordinator *c, const struct lease *lease, const st
     if (to == NULL)
         return;
     to->since_ms = from->since_ms;
+    to->settled = true;
     data_copy(&to->data, &from->data);
 }
 
@@ -75,8 +80,20 @@ void data_adopt(struct coordinator *c, const struct lease *lease, const struct t
         adopt_send(c, lease, old, lease->copies.may & c->releasers);
 }
 
-/* The first answer is taken. Masters differ only where a DATA just before the RESUME reached fewer than all: the next
- * renewal makes them the same. */
+/* Masters differ where a DATA just before the RESUME reached fewer than all; the next renewal makes them the same. What most
+ * of them tell wins: an answer that says something else takes a vote away, and one that finds none left stands from then on
+ * (Boyer and Moore's majority vote). */
+static bool is_adopted(struct told *told, const struct data *data)
+{
+    bool same = told->data.len == data->len && memcmp(told->data.text, data->text, data->len) == 0;
+    if (told->data.len == 0 || told->votes == 0) {
+        told->votes = 1;
+        return true;
+    }
+    told->votes = (uint8_t)(same ? told->votes + 1 : told->votes - 1);
+    return false;
+}
+
 void data_adopted(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = pool_find(&c->leases, event->ref);
@@ -85,7 +102,7 @@ void data_adopted(struct coordinator *c, const struct coordinator_event *event)
         return;
     if (event->vote.kind == VOTE_NOT_RUN && lease->resume != NULL)
         adopt_send(c, lease, &lease->resume->old, masters_bit(event->master));
-    if (event->vote.kind != VOTE_DATA || told->data.len != 0)
+    if (event->vote.kind != VOTE_DATA || told->settled || !is_adopted(told, &event->vote.data))
         return;
     told->since_ms = event->vote.number;
     data_copy(&told->data, &event->vote.data);
@@ -108,6 +125,7 @@ static void data_change(struct coordinator *c, const struct lease *lease, const 
     struct told *told = told_of_lease(c, lease);
     if (told->data.len == 0)
         told->since_ms = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us / 1000 : 0;
+    told->settled = true;
     data_copy(&told->data, data);
 }
 

@@ -174,10 +174,19 @@ void watch_news(struct coordinator *c, const struct name *name)
     look_soon(c, watched, watched->pause_ms);
 }
 
+/* The looks at the names of one holder come together: then masters tell that daemon of many names in one message. */
+static int64_t pause_of(const struct coordinator *c, const struct watched *watched)
+{
+    if (watched->now.state != NOW_HELD || !watched->now.is_known)
+        return LOOK_MS;
+    int64_t at_ms = watched->now.daemon % LOOK_MS, now_ms = c->now_ms % LOOK_MS;
+    return at_ms > now_ms ? at_ms - now_ms : at_ms - now_ms + LOOK_MS;
+}
+
 /* The next look: in a hurry where the next holder is looked for, and at the key's end where that comes sooner. */
 static void plan_look(struct coordinator *c, struct watched *watched, bool held, uint64_t ttl_ms)
 {
-    int64_t pause_ms = LOOK_MS;
+    int64_t pause_ms = held ? pause_of(c, watched) : LOOK_MS;
     if (held)
         watched->hurry_until_ms = 0;
     if (held && ttl_ms != 0 && ttl_ms < LOOK_MS)

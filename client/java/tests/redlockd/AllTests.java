@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 
 /** Runs every test. The argument is how many times a lock is taken and given back to look for leaks. */
@@ -12,11 +13,13 @@ final class AllTests {
 
     public static void main(String[] args) throws Exception {
         Checks checks = new Checks();
+        Logger.getLogger("redlockd").setUseParentHandlers(false); // the losses that are tested would be printed
         Path folder = Files.createTempDirectory("redlockd-java-");
         try (World world = new World("--set", "max_ttl=10s")) {
             UnitTest.all(checks);
             FakeTest.all(checks, folder);
             WorldTest.all(checks, world, Integer.parseInt(args[0]));
+            VerbsTest.all(checks, world);
             ReadmeTest.all(checks, world, folder);
         } finally {
             remove(folder);

@@ -4,6 +4,8 @@ import static redlockd.Checks.equal;
 import static redlockd.Checks.that;
 import static redlockd.Checks.thrown;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +23,7 @@ final class UnitTest {
         checks.check("deadlines by the daemon's clock", UnitTest::deadlines);
         checks.check("a name may be built from anything", UnitTest::names);
         checks.check("the clock counts what the wall clock gains", UnitTest::clock);
+        checks.check("the clock is /proc/uptime's", UnitTest::uptime);
     }
 
     private static void names() {
@@ -102,8 +105,8 @@ final class UnitTest {
     private static void options() {
         thrown(IllegalArgumentException.class, () -> LockOptions.defaults().ttl(Duration.ZERO));
         thrown(IllegalArgumentException.class, () -> LockOptions.defaults().max(Duration.ofDays(31)));
-        equal(0L, LockOptions.defaults().waiting(Duration.ofSeconds(-1)).waitMs);
-        equal(Words.LONGEST_MS, LockOptions.defaults().waiting(Duration.ofSeconds(Long.MAX_VALUE)).waitMs);
+        equal(0L, LockOptions.defaults().waiting(Duration.ofSeconds(-1)).waitMs());
+        equal(Words.LONGEST_MS, LockOptions.defaults().waiting(Duration.ofSeconds(Long.MAX_VALUE)).waitMs());
         equal(1L, LockOptions.defaults().ttl(Duration.ofNanos(1)).ttlMs);
         LockOptions.defaults().ttl(Duration.ofSeconds(1)).lease().note("x");
         equal(0L, LockOptions.defaults().ttlMs);
@@ -135,5 +138,25 @@ final class UnitTest {
         that(gaining.floorMs() - firstMs >= 90_000, "a suspended machine");
         gaining.wallGains(-90_000);
         that(gaining.floorMs() - firstMs >= 90_000, "it never goes back");
+    }
+
+    /** Most readings of the clock do not read the file. */
+    private static void uptime() throws Exception {
+        if (!Files.exists(Path.of("/proc/uptime"))) {
+            return;
+        }
+        for (int i = 0; i < 300; i++) {
+            long before = fileMs();
+            long floor = Clock.get().floorMs();
+            long now = Clock.get().nowMs();
+            long after = fileMs();
+            that(floor <= after + 10, "never too late: " + floor + " " + after);
+            that(now >= before, "never too early: " + now + " " + before);
+            Thread.sleep(4); // more than a second in all, after which the file is read again
+        }
+    }
+
+    private static long fileMs() throws Exception {
+        return Math.round(Double.parseDouble(Files.readString(Path.of("/proc/uptime")).split(" ")[0]) * 1000);
     }
 }

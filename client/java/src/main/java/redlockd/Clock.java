@@ -9,8 +9,8 @@ import java.io.RandomAccessFile;
  * the wall clock has gained more than a second on nanoTime between two readings.
  */
 abstract class Clock {
-    /** By how much {@link #floorMs} may be late. */
-    static final int STEP_MS = 10;
+    /** By how much {@link #floorMs} may be late: 10 ms, a suspension that is too short to notice, and roundings. */
+    static final int STEP_MS = 15;
 
     private static final Clock SYSTEM = system();
 
@@ -34,25 +34,55 @@ abstract class Clock {
         }
     }
 
+    /**
+     * Reads /proc/uptime once a second, and in between counts with nanoTime, for as long as the wall clock goes at the same
+     * pace: it gains on nanoTime when the machine was suspended (or when somebody sets it). So most readings ask nobody.
+     */
     private static final class Uptime extends Clock {
+        private static final long FRESH_NS = 1_000_000_000;
+        private static final long PACE_MS = 2;
+        private static final long READ_NS = 1_000_000; // a reading that took longer is used once
+
+        private record Reading(long ns, long wallMs, long uptimeMs) {}
+
         private final RandomAccessFile file = new RandomAccessFile("/proc/uptime", "r");
         private final byte[] bytes = new byte[64];
+        private volatile Reading last = read();
 
-        Uptime() throws IOException {
-            read();
-        }
+        Uptime() throws IOException {}
 
         @Override
-        synchronized long floorMs() {
+        long floorMs() {
+            Reading reading = last;
+            long passedNs = System.nanoTime() - reading.ns;
+            long passedMs = passedNs / 1_000_000;
+            long ahead = System.currentTimeMillis() - reading.wallMs - passedMs;
+            if (passedNs < FRESH_NS && ahead >= -PACE_MS && ahead <= PACE_MS) {
+                return reading.uptimeMs + passedMs;
+            }
+            return readAgain();
+        }
+
+        private synchronized long readAgain() {
             try {
-                return read();
+                last = read();
+                return last.uptimeMs;
             } catch (IOException e) {
                 throw new IllegalStateException("/proc/uptime cannot be read", e);
             }
         }
 
+        /** The wall clock is read first, so that a suspension meanwhile shows as a gain of it. */
+        private Reading read() throws IOException {
+            long wallMs = System.currentTimeMillis();
+            long startNs = System.nanoTime();
+            long uptimeMs = readFile();
+            long ns = System.nanoTime();
+            return new Reading(ns - startNs <= READ_NS ? ns : ns - FRESH_NS, wallMs, uptimeMs);
+        }
+
         /** "15032.91 11794.09". A RandomAccessFile, unlike a channel, is not closed when its reader is interrupted. */
-        private long read() throws IOException {
+        private long readFile() throws IOException {
             long number = 0;
             file.seek(0);
             int length = file.read(bytes);

@@ -55,6 +55,7 @@ final class Hold {
     private long overMs; // when a tick first found the deadline over; 0: none did
     private volatile boolean closed; // with its client
     private long maxUntilMs; // 0: none
+    private long keepUntilMs; // 0: a release does not keep the name
     private long retryAtMs;
     private long notHeldMs; // when a RESUME was first answered -NOTHELD; 0: none was
     private Link notOn; // a connection to a redlockd that drains: no RESUME is sent on it
@@ -107,18 +108,14 @@ final class Hold {
 
     // ---- lines ----
 
-    StringBuilder putLock(StringBuilder line, long waitMs) {
-        put(line, "ttl", ttlMs);
-        put(line, "wait", waitMs);
-        put(line, "max", options.maxMs);
-        if (options.lease) {
-            line.append(" hold=lease");
-        }
-        if (options.shared) {
-            line.append(" mode=shared");
-        }
-        put(line, "slots", options.slots);
-        return putNote(line);
+    void putLock(StringBuilder line, long waitMs) {
+        Request.put(line, "ttl", ttlMs);
+        Request.put(line, "wait", waitMs);
+        Request.put(line, "max", options.maxMs);
+        Request.put(line, "slots", options.slots);
+        line.append(options.lease ? " hold=lease" : "").append(options.shared ? " mode=shared" : "");
+        put(line, "note", options.note);
+        put(line, "data", options.data);
     }
 
     /** A lock that was held before asks only for the rest of its max=, and for no longer TTL than that. */
@@ -128,19 +125,15 @@ final class Hold {
         if (state != State.ASKED && maxMs > 0) {
             ttl = Math.min(ttl > 0 ? ttl : spanMs, maxMs);
         }
-        put(line, "ttl", ttl);
-        put(line, "wait", repeats && state != State.ASKED ? deadlineMs - nowMs : 0);
-        put(line, "max", maxMs);
-        putNote(line);
+        Request.put(line, "ttl", ttl);
+        Request.put(line, "wait", repeats && state != State.ASKED ? deadlineMs - nowMs : 0);
+        Request.put(line, "max", maxMs);
+        put(line, "note", options.note);
     }
 
-    private StringBuilder putNote(StringBuilder line) {
-        return options.note.isEmpty() ? line : line.append(" note=").append(options.note);
-    }
-
-    private static void put(StringBuilder line, String key, long number) {
-        if (number > 0) {
-            line.append(' ').append(key).append('=').append(number);
+    private static void put(StringBuilder line, String key, String word) {
+        if (!word.isEmpty()) {
+            line.append(' ').append(key).append('=').append(word);
         }
     }
 
@@ -254,6 +247,7 @@ final class Hold {
     void lose(String reason) {
         lostReason = reason;
         move(State.LOST);
+        session.log(System.Logger.Level.WARNING, "the lock " + name + " was lost: " + reason);
         session.failQueuedOf(this, Failure.of(Failure.Kind.LOST, reason));
         onLost.forEach(listener -> tell(() -> listener.accept(loss())));
     }
@@ -283,13 +277,15 @@ final class Hold {
     }
 
     /** The program's own release. Null: there is nothing to ask, since the lock was given back or lost before. */
-    Request give(long giveUpMs) {
+    Request give(long nowMs, long limitMs, long keepMs) {
+        Request request = Request.of(Request.Verb.UNLOCK, this, nowMs + limitMs);
+        request.keepMs = Math.max(keepMs, keepUntilMs - nowMs);
         if (state == State.HELD || state == State.DETACHED) {
             move(State.GIVING);
-            return session.queue(Request.of(Request.Verb.UNLOCK, this, giveUpMs));
+            return session.queue(request);
         }
         if (state == State.RESUMING && giveBack == null) {
-            giveBack = Request.of(Request.Verb.UNLOCK, this, giveUpMs);
+            giveBack = request;
             deadlineMs = 0;
             session.cancelResume(this);
             return giveBack;
@@ -321,10 +317,8 @@ final class Hold {
                 }
             }
             case DOWNGRADE -> downgrade.answered(request, answer, link, nowMs);
-            case UNLOCK -> released(request, answer, link);
-            case EXTEND -> longer(request, answer, "EXTENDED", link, nowMs);
-            case CHECK -> longer(request, answer, "HELD", link, nowMs);
-            case SHOW -> throw new IllegalStateException();
+            case UNLOCK -> released(request, answer, link, nowMs);
+            default -> longer(request, answer, link, nowMs);
         }
     }
 
@@ -346,6 +340,9 @@ final class Hold {
         if (first && options.maxMs > 0) {
             maxUntilMs = nowMs - Clock.STEP_MS + options.maxMs;
         }
+        if (first && options.atLeastMs > 0) {
+            keepUntilMs = nowMs + options.atLeastMs;
+        }
         move(State.HELD);
         downgrade.resumed(answer);
         deadlineMs = first ? 0 : deadlineMs;
@@ -357,6 +354,7 @@ final class Hold {
         }
         session.finish(request, null);
         if (!first) {
+            session.log(System.Logger.Level.INFO, "the lock " + name + " was resumed, with fence " + fence);
             downgrade.again();
         }
         if (isSession() && session.hasMovedOnFrom(link)) {
@@ -447,18 +445,26 @@ final class Hold {
         session.wantsAt(retryAtMs);
     }
 
-    private void released(Request request, Answer answer, Link link) {
+    private void released(Request request, Answer answer, Link link, long nowMs) {
         Failure failure = null;
         if (answer.kind() == '-') {
             failure = Failure.refused(answer);
-        } else if (!answer.is('+', "UNLOCKED") || !answer.name().equals(name)) {
+        } else if (!request.isDoneBy(answer)) {
             link.confused();
             return;
+        } else if (request.keepless) {
+            failure = Failure.of(Failure.Kind.UNSUPPORTED, "this redlockd keeps no names: the lock is given back, and " + name
+                    + " is free");
         }
-        if (failure != null && failure.kind() == Failure.Kind.NOTHELD && request.sendings > 1) {
+        boolean gone = failure != null && failure.kind() == Failure.Kind.NOTHELD;
+        if (gone && request.sendings > 1 && request.keepMs > 0) {
+            failure = Failure.of(Failure.Kind.NOANSWER, "the connection broke, and it is not known whether " + name + " is kept");
+        } else if (gone && request.sendings > 1) {
             failure = null; // the first sending of this UNLOCK, on an earlier connection, has most likely released it
-        } else if (failure != null && failure.kind() == Failure.Kind.NOTHELD && !attached) {
+        } else if (gone && !attached) {
             failure = Failure.of(Failure.Kind.LOST, "gone");
+        } else if (answer.kind() == '-' && request.keepMs > 0 && !gone && failure.kind() != Failure.Kind.NOQUORUM) {
+            session.giveBack(this, nowMs); // nothing was done
         }
         if (state == State.GIVING) {
             move(State.OVER);
@@ -466,21 +472,23 @@ final class Hold {
         session.finish(request, failure);
     }
 
-    private void longer(Request request, Answer answer, String code, Link link, long nowMs) {
-        if (state == State.DETACHED || state == State.RESUMING && giveBack == null) {
+    /** The answer to EXTEND, CHECK or DATA. */
+    private void longer(Request request, Answer answer, Link link, long nowMs) {
+        boolean moved = state == State.HELD && !request.token.equals(token) && answer.kind() == '-';
+        if (state == State.DETACHED || state == State.RESUMING && giveBack == null || moved) {
             session.requeue(request); // the lock moves, and is asked about again by its new token
             return;
         }
         if (answer.kind() == '-') {
             Failure failure = Failure.refused(answer);
-            boolean gone = failure.kind() == Failure.Kind.NOTHELD && state == State.HELD;
-            if (gone) {
+            if (failure.kind() == Failure.Kind.NOTHELD && state == State.HELD) {
                 lose("gone");
             }
             session.finish(request, failure);
             return;
         }
-        if (!answer.is('+', code) || !answer.name().equals(name) || answer.number("until", -1) < 0) {
+        boolean timed = request.verb != Request.Verb.DATA;
+        if (!request.isDoneBy(answer) || timed && answer.number("until", -1) < 0) {
             link.confused();
             return;
         }
@@ -494,8 +502,10 @@ final class Hold {
         if (request.verb == Request.Verb.EXTEND && request.ttlMs > 0) {
             ttlMs = request.ttlMs;
         }
-        until(answer.number("until", 0), link, nowMs);
-        session.holds.add(this); // an attached lease has a time from now on
+        if (timed) {
+            until(answer.number("until", 0), link, nowMs);
+            session.holds.add(this); // an attached lease has a time from now on
+        }
         session.finish(request, null);
     }
 

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A connection to redlockd, from dialling to its end. The session's mutex guards it, except the output, which outLock
- * guards and a thread of its own writes.
+ * A connection to redlockd, from dialling to its end. The session's mutex guards it. A thread of its own reads; whichever
+ * thread leaves the mutex writes what is to be sent, unless another thread does.
  *
  * <pre>{@code
  * DIALLING ---> GREETING --+HELLO--> UP ---> CLOSED
@@ -41,6 +41,7 @@ final class Link {
     int shortSent; // requests that are answered at once
     int longSent; // and that redlockd may let wait
     boolean repeats; // redlockd repeats RESUME and downgrades for as long as wait=
+    boolean keeps; // redlockd keeps names
     int daemon; // the number of the redlockd at the other end; another clock counts as another redlockd
     long behindMs; // for how long that redlockd's clock has stood still, as far as it has told
     Sample sample; // null: no HELLO was answered
@@ -59,13 +60,16 @@ final class Link {
     private boolean half; // a line has begun to come
     private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
-    private final Object outLock = new Object();
-    private final StringBuilder out = new StringBuilder();
-    private boolean outEnded;
+    private final Output output;
 
     Link(Session session, long nowMs) {
         this.session = session;
         this.sinceMs = nowMs;
+        this.output = new Output(session.mutex);
+    }
+
+    Address address() {
+        return address;
     }
 
     void start() {
@@ -119,6 +123,7 @@ final class Link {
                 return false;
             }
             transport = opened;
+            output.begin(opened);
             state = State.GREETING;
             sinceMs = heardMs = nowMs;
             if (session.config.hasSecret()) {
@@ -130,7 +135,6 @@ final class Link {
         } finally {
             session.leave();
         }
-        Session.thread("redlockd-writer", this::write);
         return true;
     }
 
@@ -159,43 +163,28 @@ final class Link {
         }
     }
 
-    private void write() {
-        try {
-            while (true) {
-                String text;
-                synchronized (outLock) {
-                    while (out.length() == 0 && !outEnded) {
-                        outLock.wait();
-                    }
-                    if (outEnded) {
-                        return;
-                    }
-                    text = out.toString();
-                    out.setLength(0);
-                }
-                transport.write(text.getBytes(StandardCharsets.ISO_8859_1));
-            }
-        } catch (IOException | InterruptedException e) {
-            // The reader finds the connection ended too, after it has read what redlockd still sent.
-        }
-    }
-
     // ---- lines out ----
 
     void send(String line) {
-        synchronized (outLock) {
-            out.append(line).append('\n');
-            outLock.notifyAll();
-        }
+        output.add(line);
+    }
+
+    /** Null: the thread that leaves the mutex has nothing to write. */
+    Output toWrite() {
+        return output.mustWrite(sent.size()) ? output : null;
     }
 
     void ask(Request request, long nowMs) {
-        boolean idle = sent.isEmpty() && !session.holdsSessions();
+        boolean idle = sent.isEmpty() && !session.listens();
         if (idle) {
             heardMs = nowMs; // silence counts from this request on: there was nothing to hear before
         }
         if (!sample.same() && helloSentMs == 0 && nowMs - helloLastMs >= HELLO_IDLE_MS) {
             hello();
+        }
+        if (request.keepMs > 0 && !keeps) {
+            request.keepMs = 0;
+            request.keepless = true;
         }
         request.tag = session.nextTag();
         request.state = Request.State.SENT;
@@ -284,14 +273,18 @@ final class Link {
     }
 
     private void answered(Request request, Answer answer, long nowMs) {
-        if (request.hold != null) {
-            request.hold.answered(request, answer, this, nowMs);
-        } else if (answer.kind() == '*') {
+        if (answer.kind() == '*' && request.verb.code.equals("END")) {
             request.rows.add(answer.toMap());
+        } else if (request.watch != null) {
+            request.watch.answered(request, answer, this, nowMs);
+        } else if (request.hold != null) {
+            request.hold.answered(request, answer, this, nowMs);
         } else if (answer.kind() == '-') {
             session.finish(request, Failure.refused(answer));
-        } else {
+        } else if (request.isDoneBy(answer)) {
             session.finish(request, null);
+        } else {
+            confused();
         }
     }
 
@@ -301,6 +294,9 @@ final class Link {
             session.wantsAt(0);
         } else if (event.code().equals("CLOCK") && state == State.UP) {
             behind(event.number("behind", 0), nowMs);
+        } else if (event.code().equals("NOW")) {
+            session.watches.stream().filter(watch -> watch.link == this && watch.name.equals(event.name()))
+                    .forEach(watch -> watch.tell(event));
         }
         Hold hold = session.byToken.get(event.value("token"));
         if (hold != null && hold.name.equals(event.name()) && hold.bound == this) {
@@ -331,7 +327,9 @@ final class Link {
             session.meet(this, sentMs, now, nowMs, behind);
         }
         behind(behind, nowMs);
-        repeats = List.of(answer.value("features").split(",")).contains("resume-wait");
+        List<String> features = List.of(answer.value("features").split(","));
+        repeats = features.contains("resume-wait");
+        keeps = features.contains("keep");
         measure(sentMs, now, nowMs);
         if (state == State.GREETING) {
             state = State.UP;
@@ -413,7 +411,7 @@ final class Link {
         if (half) {
             session.wantsAt(heardMs + stallMs());
         }
-        if (sent.isEmpty() && !session.holdsSessions() && pingedMs == 0) {
+        if (sent.isEmpty() && !session.listens() && pingedMs == 0) {
             return;
         }
         long silentSinceMs = pingedMs != 0 ? pingedMs : heardMs;
@@ -445,11 +443,8 @@ final class Link {
 
     void close() {
         state = State.CLOSED;
+        output.end();
         session.closed(this);
-        synchronized (outLock) {
-            outEnded = true;
-            outLock.notifyAll();
-        }
         if (transport != null) {
             transport.close();
         }

@@ -2,6 +2,7 @@ package redlockd;
 
 import java.time.Duration;
 import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
@@ -101,7 +102,7 @@ public final class LockHandle implements AutoCloseable {
 
     /** Makes the lock last its own TTL again, from now on. Leases need it: redlockd renews a session lock by itself. */
     public void extend() {
-        join(session.extend(hold, 0));
+        join(session.ask(Request.Verb.EXTEND, hold));
     }
 
     /**
@@ -113,12 +114,31 @@ public final class LockHandle implements AutoCloseable {
      * @throws NoQuorumException not known: it may be held until {@link #valid} is over
      */
     public void extend(Duration ttl) {
-        join(session.extend(hold, Words.ms("a TTL", ttl)));
+        join(session.ask(extension(ttl)));
+    }
+
+    private Request extension(Duration ttl) {
+        Request request = Request.of(Request.Verb.EXTEND, hold, 0);
+        request.ttlMs = Words.ms("a TTL", ttl);
+        return request;
     }
 
     /** Asks redlockd, which for a lease asks the masters, whether it is still held. Throws what {@link #extend} throws. */
     public void check() {
         join(session.ask(Request.Verb.CHECK, hold));
+    }
+
+    /**
+     * Changes what others hear of the holder. The lock was taken with {@link LockOptions#data}, else {@link ModeException}.
+     * {@link NoQuorumException}: some may still hear what was told before.
+     */
+    public void setData(String data) {
+        if (!hold.isSession()) {
+            throw new BadArgumentException("a lease tells no data", -1);
+        }
+        Request request = Request.of(Request.Verb.DATA, hold, 0);
+        request.data = Words.data(data);
+        join(session.ask(request));
     }
 
     /**
@@ -151,8 +171,47 @@ public final class LockHandle implements AutoCloseable {
      *         for {@link NoAnswerException} and {@link UnreachableException}
      */
     public void unlock() {
+        unlock(0);
+    }
+
+    /**
+     * Gives the lock back, and the name stays taken for so long from now on: nobody holds it, and nobody can lock it. So of
+     * ten hosts that run a job at each full hour, the first does it. It is for the exclusive lock of one name. After an
+     * exception the name is not surely kept; the lock is given back all the same. It throws what {@link #unlock} throws,
+     * and {@link BadArgumentException} for a list, a place, a reader, or more than redlockd's max_keep;
+     * {@link LimitException}: redlockd keeps too many names.
+     */
+    public void unlockKeeping(Duration keep) {
+        unlock(Words.ms("to keep a name", keep));
+    }
+
+    /** {@link #unlock} without a thread that waits. */
+    public CompletableFuture<Void> unlockAsync() {
+        Request request = session.unlock(hold, session.config.timeoutMs(), 0);
+        return request == null ? CompletableFuture.runAsync(this::unlock, session.config.executor()) : twin(request);
+    }
+
+    /** {@link #extend(Duration)} without a thread that waits. */
+    public CompletableFuture<Void> extendAsync(Duration ttl) {
+        return twin(session.ask(extension(ttl)));
+    }
+
+    private CompletableFuture<Void> twin(Request request) {
+        CompletableFuture<Void> future = new CompletableFuture<>();
+        request.then(session.config.executor(), () -> {
+            try {
+                join(request);
+                future.complete(null);
+            } catch (RedlockException e) {
+                future.completeExceptionally(e);
+            }
+        });
+        return future;
+    }
+
+    private void unlock(long keepMs) {
         boolean interrupted = Thread.currentThread().isInterrupted();
-        Request request = session.unlock(hold, interrupted ? Session.OWN_DEADLINE_MS : session.config.timeoutMs());
+        Request request = session.unlock(hold, interrupted ? Session.OWN_DEADLINE_MS : session.config.timeoutMs(), keepMs);
         if (request == null) {
             if (state() == State.LOST && !hold.isClosed() && hold.lossTold.compareAndSet(false, true)) {
                 throw hold.loss();

@@ -13,12 +13,14 @@ public final class LockOptions {
     private static final LockOptions DEFAULTS = new LockOptions();
 
     long ttlMs;
-    long waitMs;
+    private long waitMs = -1; // -1: not given
     long maxMs;
     boolean lease;
     boolean shared;
     int slots;
     String note = "";
+    String data = "";
+    long atLeastMs;
 
     private LockOptions() {}
 
@@ -30,9 +32,11 @@ public final class LockOptions {
         shared = other.shared;
         slots = other.slots;
         note = other.note;
+        data = other.data;
+        atLeastMs = other.atLeastMs;
     }
 
-    /** redlockd's default TTL, no wait, renewed until it is given back. */
+    /** redlockd's default TTL, renewed until it is given back. */
     public static LockOptions defaults() {
         return DEFAULTS;
     }
@@ -44,7 +48,10 @@ public final class LockOptions {
         return copy;
     }
 
-    /** How long to wait while another has the lock; zero, the default: not at all. More than 30 days are 30 days. */
+    /**
+     * How long to wait while another has the lock; zero: not at all. More than 30 days are 30 days, and without this option
+     * so are {@link RedlockClient#acquire} and its likes; {@link RedlockClient#tryAcquire} does not wait.
+     */
     public LockOptions waiting(Duration wait) {
         LockOptions copy = new LockOptions(this);
         boolean longest = Objects.requireNonNull(wait, "a wait").compareTo(Duration.ofMillis(Words.LONGEST_MS)) > 0;
@@ -97,9 +104,49 @@ public final class LockOptions {
         return copy;
     }
 
+    /**
+     * What the holder tells others, by {@link RedlockClient#who} and {@link RedlockClient#watch}: where it can be reached,
+     * mostly. 1 to 256 printable ASCII characters without space and ". For the exclusive lock of one name, and no lease.
+     * {@link LockHandle#setData} changes it.
+     */
+    public LockOptions data(String data) {
+        LockOptions copy = new LockOptions(this);
+        copy.data = Words.data(data);
+        return copy;
+    }
+
+    /**
+     * Keeps the name taken for so long from the grant on: if the lock is given back earlier, it is as by
+     * {@link LockHandle#unlockKeeping} with what is left. So a job that many hosts begin at about the same time runs once.
+     * For the exclusive lock of one name.
+     */
+    public LockOptions atLeast(Duration span) {
+        LockOptions copy = new LockOptions(this);
+        copy.atLeastMs = Words.ms("at least", span);
+        return copy;
+    }
+
+    long waitMs() {
+        return waitMs < 0 ? Words.LONGEST_MS : waitMs;
+    }
+
+    /** These, or without a wait if they say nothing about it. */
+    LockOptions trying() {
+        return waitMs < 0 ? waiting(Duration.ZERO) : this;
+    }
+
+    /** @throws IllegalArgumentException the options do not fit together, or not the name */
+    LockOptions checkedFor(String name) {
+        boolean one = !shared && slots == 0 && name.indexOf(',') < 0;
+        if (!data.isEmpty() && (!one || lease) || atLeastMs > 0 && !one) {
+            throw new IllegalArgumentException("data and atLeast are for the exclusive lock of one name, and data for no lease");
+        }
+        return this;
+    }
+
     @Override
     public String toString() {
-        return "LockOptions[ttl=" + ttlMs + "ms waiting=" + waitMs + "ms max=" + maxMs + "ms" + (lease ? " lease" : "")
+        return "LockOptions[ttl=" + ttlMs + "ms waiting=" + waitMs() + "ms max=" + maxMs + "ms" + (lease ? " lease" : "")
                 + (shared ? " shared" : "") + (slots > 0 ? " slots=" + slots : "")
                 + (note.isEmpty() ? "]" : " note=" + note + "]");
     }

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -63,16 +65,16 @@ public final class RedlockClient implements AutoCloseable {
 
     // ---- locks that no thread owns ----
 
-    /** {@link #acquire(String, LockOptions)} with redlockd's defaults; it does not wait for the lock. */
+    /** {@link #acquire(String, LockOptions)} with redlockd's defaults: it waits until the lock is had. */
     public LockHandle acquire(String name) throws InterruptedException {
         return acquire(name, LockOptions.defaults());
     }
 
     /**
-     * Takes a lock, and waits for it as long as the options say. When the connection breaks meanwhile, the wait goes on
+     * Takes a lock, and waits for it: until it is had, or as long as the options say. When the connection breaks meanwhile, the wait goes on
      * over the next connection.
      *
-     * @throws BusyException another has it, and the options set no wait
+     * @throws BusyException another has it, and the options say not to wait
      * @throws LockTimeoutException another has it, and the wait is over
      * @throws NoQuorumException too few masters answered
      * @throws UnreachableException there is no connection to redlockd
@@ -80,13 +82,18 @@ public final class RedlockClient implements AutoCloseable {
      * @throws IllegalArgumentException a name that redlockd does not allow; nothing was asked
      */
     public LockHandle acquire(String name, LockOptions options) throws InterruptedException {
-        return take(new Hold(session, Words.name(name), options));
+        return take(new Hold(session, Words.name(name), options.checkedFor(name)));
     }
 
-    /** Empty where {@link #acquire} throws BusyException or LockTimeoutException. */
+    /** Takes a lock if nobody has it. Empty: another has it. */
+    public Optional<LockHandle> tryAcquire(String name) throws InterruptedException {
+        return tryAcquire(name, LockOptions.defaults());
+    }
+
+    /** The same with options, which may set a wait. */
     public Optional<LockHandle> tryAcquire(String name, LockOptions options) throws InterruptedException {
         try {
-            return Optional.of(acquire(name, options));
+            return Optional.of(acquire(name, options.trying()));
         } catch (BusyException | LockTimeoutException e) {
             return Optional.empty();
         }
@@ -97,7 +104,8 @@ public final class RedlockClient implements AutoCloseable {
      * A redlockd without such locks answers {@link UnsupportedException}.
      */
     public LockHandle acquireAll(List<String> names, LockOptions options) throws InterruptedException {
-        return take(new Hold(session, Words.names(names), options));
+        String all = Words.names(names);
+        return take(new Hold(session, all, options.checkedFor(all)));
     }
 
     /**
@@ -123,11 +131,90 @@ public final class RedlockClient implements AutoCloseable {
         return new LockHandle(session, Hold.attached(session, Words.known(name), Words.token(token)));
     }
 
+    /**
+     * Takes a lock as {@link #acquire} does, without a thread that waits. To cancel the future, or to complete it otherwise,
+     * cancels the wait, and a grant that comes all the same is given back. What follows on it runs in the client's executor.
+     */
+    public CompletableFuture<LockHandle> acquireAsync(String name, LockOptions options) {
+        Hold hold = new Hold(session, Words.name(name), options.checkedFor(name));
+        CompletableFuture<LockHandle> future = new CompletableFuture<>();
+        Request request = session.lock(hold);
+        request.then(session.config.executor(), () -> {
+            if (request.failure != null) {
+                future.completeExceptionally(request.failure.exception());
+            } else if (!future.complete(new LockHandle(session, hold))) {
+                session.unlock(hold, Session.OWN_DEADLINE_MS, 0);
+            }
+        });
+        future.whenComplete((lock, thrown) -> session.cancel(request));
+        return future;
+    }
+
+    /** {@link #acquireAsync(String, LockOptions)} with redlockd's defaults. */
+    public CompletableFuture<LockHandle> acquireAsync(String name) {
+        return acquireAsync(name, LockOptions.defaults());
+    }
+
+    /** What is done while this program leads. It is called in a thread of the library. */
+    @FunctionalInterface
+    public interface LeaderWork {
+        /** An interrupt asks this to end: from then on another may lead. */
+        void lead(LockHandle lock) throws Exception;
+    }
+
+    /**
+     * Has one of many programs do the work at a time. It waits until this program leads, which is to have the lock, and runs
+     * the work, which is interrupted when this program leads no more: at the latest when the lock is lost, and before that,
+     * when nobody could renew it for two thirds of its time, so that the work can end in time. When the work has ended
+     * after that, this waits to lead again; so it does after failures of masters, redlockd and network. It returns when the
+     * work has ended by itself.
+     *
+     * <p>With {@link LockOptions#data} the others hear who leads. The fence keeps a leader out that has not heard of its end.
+     *
+     * @throws ExecutionException the work has thrown that by itself
+     * @throws InterruptedException this thread was interrupted; the work was, too, and has ended
+     * @throws DeniedException asking again would not help, as after other exceptions of this library
+     */
+    public void lead(String name, LockOptions options, LeaderWork work) throws InterruptedException, ExecutionException {
+        new Leading(this, name, options, work).run();
+    }
+
     // ---- the rest ----
+
+    /**
+     * Who has a lock and who waits for it, through whichever redlockd; nothing is taken. A row for each holder, then rows
+     * with the key "waiting"; section 11 of proto/protocol.txt has the other keys. No rows: nobody has it.
+     */
+    public List<Map<String, String>> who(String name) {
+        return rows(Request.Verb.WHO, Words.name(name));
+    }
 
     /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "daemons", "stats", "config", "version". */
     public List<Map<String, String>> show(String what) {
-        Request request = session.show(Words.note("what to show", what));
+        return rows(Request.Verb.SHOW, Words.note("what to show", what));
+    }
+
+    /**
+     * Tells who has a name, without taking it, from now on until it is closed. When the connection breaks, the library
+     * watches again by itself, and tells the state if it is another by then.
+     *
+     * @throws LimitException redlockd is watched by too many
+     */
+    public Watch watch(String name) throws InterruptedException {
+        Watch watch = new Watch(session, Words.name(name));
+        Request request = session.watch(watch);
+        try {
+            request.await();
+            request.check();
+        } catch (InterruptedException | RedlockException e) {
+            watch.close();
+            throw e;
+        }
+        return watch;
+    }
+
+    private List<Map<String, String>> rows(Request.Verb verb, String name) {
+        Request request = session.ask(new Request(verb, null, name, 0));
         request.join();
         request.check();
         return request.rows;
@@ -164,7 +251,7 @@ public final class RedlockClient implements AutoCloseable {
     private void abandon(Request request, Hold hold) {
         session.cancel(request);
         request.join();
-        Request unlock = request.failure == null ? session.unlock(hold, Session.OWN_DEADLINE_MS) : null;
+        Request unlock = request.failure == null ? session.unlock(hold, Session.OWN_DEADLINE_MS, 0) : null;
         if (unlock != null) {
             unlock.join();
         }
@@ -172,7 +259,7 @@ public final class RedlockClient implements AutoCloseable {
 
     /** For Lock.lock(), which an interrupt does not end. */
     LockHandle takeUninterruptibly(String name, LockOptions options) {
-        Hold hold = new Hold(session, name, options);
+        Hold hold = new Hold(session, name, options.checkedFor(name));
         Request request = session.lock(hold);
         request.join();
         request.check();
@@ -196,7 +283,7 @@ public final class RedlockClient implements AutoCloseable {
 
     /** The settings of a client. The environment has some of the settings that are left out here. */
     public static final class Builder {
-        private static final Executor EVENTS = events();
+        static final Executor EVENTS = events();
 
         String address;
         String clientWord = "";

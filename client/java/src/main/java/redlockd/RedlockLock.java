@@ -82,9 +82,12 @@ public final class RedlockLock implements Lock {
      * not change.
      *
      * @param wait for how long to wait; 0: not at all
-     * @param lease for how long to hold it at most; more than 0, and not below redlockd's min_ttl
+     * @param lease for how long to hold it at most, and not below redlockd's min_ttl; -1: until it is unlocked
      */
     public boolean tryLock(long wait, long lease, TimeUnit unit) throws InterruptedException {
+        if (lease == -1) {
+            return tryLock(wait, unit);
+        }
         Duration max = span(lease, unit);
         long maxMs = Words.ms("a lease", max);
         Duration ttl = Duration.ofMillis(Math.min(maxMs, options.ttlMs > 0 ? options.ttlMs : client.defaultTtlMs()));

@@ -3,7 +3,9 @@ package redlockd;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A request to redlockd. The session's mutex guards it; any thread may wait for its outcome, and read it then.
@@ -15,21 +17,36 @@ import java.util.concurrent.CountDownLatch;
  * }</pre>
  */
 final class Request {
-    enum Verb { LOCK, RESUME, DOWNGRADE, UNLOCK, EXTEND, CHECK, SHOW }
+    /** With the code of redlockd's answer if it does what is asked. */
+    enum Verb {
+        LOCK("LOCKED"), RESUME("LOCKED"), DOWNGRADE("LOCKED"), UNLOCK("UNLOCKED"), EXTEND("EXTENDED"), CHECK("HELD"),
+        DATA("DATA"), WHO("END"), SHOW("END"), WATCH("WATCHING"), UNWATCH("OK");
+
+        final String code;
+
+        Verb(String code) {
+            this.code = code;
+        }
+    }
 
     enum State { QUEUED, SENT, DONE }
 
     final Verb verb;
-    final Hold hold; // null: SHOW
-    final String what; // of SHOW
-    final long ttlMs; // of EXTEND; 0: not given
-    final long waitUntilMs; // of LOCK; 0: without a wait
+    final Hold hold; // null: the request is about no lock of this program
+    final String name; // what follows the verb
     final List<Map<String, String>> rows = new ArrayList<>(0);
+    Watch watch; // of WATCH
+    String data; // of DATA
+    long ttlMs; // of EXTEND; 0: not given
+    long keepMs; // of UNLOCK; 0: the name is free then
+    boolean keepless; // it was to be kept, but this redlockd cannot do that
+    long waitUntilMs; // of LOCK; 0: without a wait
 
     State state = State.QUEUED;
     long giveUpMs;
     String tag;
     Link link; // the connection on which the request was sent last
+    String token = ""; // that it was sent with
     Link notOn; // redlockd drains on this connection and has refused the request, which waits for the next connection
     boolean isLong; // counted in link.longSent, not in link.shortSent
     boolean cancelled;
@@ -39,32 +56,26 @@ final class Request {
     int sendings;
     Failure failure;
 
-    private final CountDownLatch done = new CountDownLatch(1);
+    private volatile boolean over;
+    private volatile Thread waiter;
+    private final AtomicReference<Runnable> then = new AtomicReference<>();
 
-    private Request(Verb verb, Hold hold, String what, long ttlMs, long waitUntilMs, long giveUpMs) {
+    Request(Verb verb, Hold hold, String name, long giveUpMs) {
         this.verb = verb;
         this.hold = hold;
-        this.what = what;
-        this.ttlMs = ttlMs;
-        this.waitUntilMs = waitUntilMs;
+        this.name = name;
         this.giveUpMs = giveUpMs;
     }
 
     static Request lock(Hold hold, long nowMs, long timeoutMs) {
-        long waitMs = hold.options.waitMs;
-        return new Request(Verb.LOCK, hold, "", 0, waitMs > 0 ? nowMs + waitMs : 0, nowMs + waitMs + timeoutMs);
+        long waitMs = hold.options.waitMs();
+        Request request = of(Verb.LOCK, hold, nowMs + waitMs + timeoutMs);
+        request.waitUntilMs = waitMs > 0 ? nowMs + waitMs : 0;
+        return request;
     }
 
     static Request of(Verb verb, Hold hold, long giveUpMs) {
-        return new Request(verb, hold, "", 0, 0, giveUpMs);
-    }
-
-    static Request extend(Hold hold, long ttlMs, long giveUpMs) {
-        return new Request(Verb.EXTEND, hold, "", ttlMs, 0, giveUpMs);
-    }
-
-    static Request show(String what, long giveUpMs) {
-        return new Request(Verb.SHOW, null, what, 0, 0, giveUpMs);
+        return new Request(verb, hold, hold.name, giveUpMs);
     }
 
     /** Whether that redlockd may let the request wait. */
@@ -77,45 +88,72 @@ final class Request {
         return hold == lock && verb == Verb.DOWNGRADE;
     }
 
+    /** The line, and from then on its token is known. */
     String line(Link on, long nowMs) {
-        if (verb == Verb.SHOW) {
-            return "SHOW " + what;
+        StringBuilder line = new StringBuilder(160).append(verb == Verb.DOWNGRADE ? Verb.LOCK : verb).append(' ').append(name);
+        if (hold == null) {
+            return line.toString();
         }
-        StringBuilder line = new StringBuilder(160).append(verb == Verb.DOWNGRADE ? Verb.LOCK : verb);
-        line.append(' ').append(hold.name);
-        if (verb == Verb.LOCK) {
-            return hold.putLock(line, Math.max(0, waitUntilMs - nowMs)).toString();
+        token = hold.token;
+        if (verb != Verb.LOCK && verb != Verb.DATA) {
+            line.append(" token=").append(token);
         }
-        line.append(" token=").append(hold.token);
-        if (verb == Verb.DOWNGRADE) {
-            line.append(" mode=shared").append(on.repeats ? " wait=" + hold.downgrade.waitMs() : "");
-        } else if (verb == Verb.RESUME) {
-            hold.putResume(line, on.repeats, nowMs);
-        } else if (verb == Verb.EXTEND && ttlMs > 0) {
-            line.append(" ttl=").append(ttlMs);
+        switch (verb) {
+            case LOCK -> hold.putLock(line, Math.max(0, waitUntilMs - nowMs));
+            case DOWNGRADE -> put(line.append(" mode=shared"), "wait", on.repeats ? hold.downgrade.waitMs() : 0);
+            case RESUME -> hold.putResume(line, on.repeats, nowMs);
+            case EXTEND -> put(line, "ttl", ttlMs);
+            case UNLOCK -> put(line, "keep", keepMs);
+            case DATA -> line.append(" data=").append(data);
+            default -> { }
         }
         return line.toString();
     }
 
-    /** Wakes the threads that wait. Called outside the mutex, since they may ask for the mutex at once. */
+    static void put(StringBuilder line, String key, long number) {
+        if (number > 0) {
+            line.append(' ').append(key).append('=').append(number);
+        }
+    }
+
+    /** Whether redlockd has done what the request asks for. */
+    boolean isDoneBy(Answer answer) {
+        boolean nameless = verb.code.equals("END") || verb.code.equals("OK");
+        return answer.is('+', keepMs > 0 ? "KEPT" : verb.code) && (nameless || answer.name().equals(name));
+    }
+
+    /** Wakes the thread that waits. Called outside the mutex, since it may ask for the mutex at once. */
     void tell() {
-        done.countDown();
+        over = true;
+        LockSupport.unpark(waiter);
+        Runnable work = then.getAndSet(null);
+        if (work != null) {
+            work.run();
+        }
     }
 
+    /** Has the executor do this when the request is over. */
+    void then(Executor executor, Runnable work) {
+        then.set(() -> executor.execute(work));
+        if (over) {
+            tell();
+        }
+    }
+
+    /** Waits until the request is over. One thread waits. */
     void await() throws InterruptedException {
-        done.await();
+        for (waiter = Thread.currentThread(); !over; LockSupport.park(this)) {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+        }
     }
 
-    /** Waits until the request is over; an interrupt does not end this. The session ends each request at its giveUpMs. */
+    /** The same; an interrupt does not end this. The session ends each request at its giveUpMs. */
     void join() {
         boolean interrupted = false;
-        while (true) {
-            try {
-                await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
+        for (waiter = Thread.currentThread(); !over; LockSupport.park(this)) {
+            interrupted |= Thread.interrupted();
         }
         if (interrupted) {
             Thread.currentThread().interrupt();

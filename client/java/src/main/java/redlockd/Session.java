@@ -8,6 +8,7 @@ import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -23,7 +24,6 @@ final class Session {
     private static final int BACKOFF_FIRST_MS = 20;
     private static final int BACKOFF_MOST_MS = 1000;
     private static final int STABLE_MS = 1000; // when a connection of this age breaks, the backoff begins anew
-    private static final long MOMENT_NS = 2_000_000; // enter() uses a reading of the clock for so long
     private static final int SLEEP_MOST_MS = 1000; // a longer sleep might not count the time of a suspended machine
     static final int OWN_DEADLINE_MS = 2000; // for cleaning up after an interrupt and in close(), whatever the timeout is
 
@@ -32,16 +32,16 @@ final class Session {
     final Set<Hold> holds = new LinkedHashSet<>(); // held or to be resumed, but no attached lease without a known time
     final Map<String, Hold> byToken = new HashMap<>();
     final Set<Link> links = new LinkedHashSet<>();
+    final List<Watch> watches = new ArrayList<>(); // in the order in which they were begun
     int detached;
     long shortestMs = Long.MAX_VALUE; // the shortest span of a session lock
 
-    private final ReentrantLock mutex = new ReentrantLock();
+    final ReentrantLock mutex = new ReentrantLock();
     private final Condition timer = mutex.newCondition();
     private final Condition ended = mutex.newCondition();
     private final LinkedList<Request> queued = new LinkedList<>();
+    private CompletableFuture<Void> logged = CompletableFuture.completedFuture(null);
     private List<Request> finished = new ArrayList<>();
-    private long enteredNs = System.nanoTime() - MOMENT_NS - 1;
-    private long enteredMs;
     private Link current; // null: not connected
     private Link dialling;
     private Sample before; // the sample of the last connection that was up
@@ -68,17 +68,21 @@ final class Session {
         return thread;
     }
 
+    private static final class Log { // a class of its own, since not every program has use for it
+        static final System.Logger LOGGER = System.getLogger("redlockd");
+    }
+
+    /** Logs in another thread, one line after the other. */
+    void log(System.Logger.Level level, String text) {
+        logged = logged.thenRunAsync(() -> Log.LOGGER.log(level, text), RedlockClient.Builder.EVENTS);
+    }
+
     // ---- the mutex ----
 
-    /** Takes the mutex, and returns the time, at most 2 ms old: reading the clock costs more than most methods here. */
+    /** Takes the mutex, and returns the time. */
     long enter() {
         mutex.lock();
-        long momentNs = System.nanoTime();
-        if (momentNs - enteredNs > MOMENT_NS) {
-            enteredNs = momentNs;
-            enteredMs = clock.nowMs();
-        }
-        return enteredMs;
+        return clock.nowMs();
     }
 
     void leave() {
@@ -90,7 +94,15 @@ final class Session {
         if (links.size() > 1) {
             closeThoseWithoutUse();
         }
+        List<Output> outputs = new ArrayList<>(1);
+        for (Link link : links) {
+            Output output = link.toWrite();
+            if (output != null) {
+                outputs.add(output);
+            }
+        }
         mutex.unlock();
+        outputs.forEach(Output::write);
         over.forEach(Request::tell);
     }
 
@@ -106,29 +118,36 @@ final class Session {
     }
 
     Request ask(Request.Verb verb, Hold hold) {
+        return ask(Request.of(verb, hold, 0));
+    }
+
+    /** The request gets the client's timeout. */
+    Request ask(Request request) {
         long nowMs = enter();
         try {
-            return begin(Request.of(verb, hold, nowMs + config.timeoutMs()), nowMs);
+            request.giveUpMs = nowMs + config.timeoutMs();
+            return begin(request, nowMs);
         } finally {
             leave();
         }
     }
 
-    Request extend(Hold hold, long ttlMs) {
-        long nowMs = enter();
-        try {
-            return begin(Request.extend(hold, ttlMs, nowMs + config.timeoutMs()), nowMs);
-        } finally {
-            leave();
-        }
+    Request watch(Watch watch) {
+        Request request = new Request(Request.Verb.WATCH, null, watch.name, 0);
+        request.watch = watch;
+        within(() -> watches.add(watch));
+        return ask(request);
     }
 
-    Request show(String what) {
-        long nowMs = enter();
-        try {
-            return begin(Request.show(what, nowMs + config.timeoutMs()), nowMs);
-        } finally {
-            leave();
+    /** The end of a watch: redlockd is to tell the name no more, if that was the last watch of the name. */
+    void unwatch(Watch watch) {
+        watches.remove(watch);
+        boolean told = current != null && (watch.asked || watch.link == current);
+        if (told && !closing && watches.stream().noneMatch(other -> other.name.equals(watch.name))) {
+            Request request = new Request(Request.Verb.UNWATCH, null, watch.name, clock.nowMs() + config.timeoutMs());
+            request.abandoned = true;
+            queue(request);
+            pump(clock.nowMs());
         }
     }
 
@@ -143,11 +162,11 @@ final class Session {
         }
     }
 
-    /** Null: there is nothing to ask, since the lock was given back or lost before. */
-    Request unlock(Hold hold, long limitMs) {
+    /** Null: there is nothing to ask, since the lock was given back or lost before. keepMs may be 0. */
+    Request unlock(Hold hold, long limitMs, long keepMs) {
         long nowMs = enter();
         try {
-            Request request = hold.give(nowMs + limitMs);
+            Request request = hold.give(nowMs, limitMs, keepMs);
             pump(nowMs);
             return request;
         } finally {
@@ -190,6 +209,8 @@ final class Session {
                 closing = true;
                 endAll();
                 timer.signal();
+                leave(); // writes QUIT
+                enter();
             }
             boolean patient = true;
             for (long leftMs = OWN_DEADLINE_MS; patient && !links.isEmpty() && leftMs > 0;) {
@@ -219,6 +240,7 @@ final class Session {
             List.copyOf(link.sent.values()).forEach(request -> finish(request, closed));
         }
         List.copyOf(holds).forEach(Hold::close);
+        List.copyOf(watches).forEach(watch -> watch.end(closed));
         for (Link link : List.copyOf(links)) {
             if (link == current) {
                 link.send("#q QUIT");
@@ -233,7 +255,7 @@ final class Session {
         enter();
         try {
             int sent = links.stream().mapToInt(link -> link.sent.size() + link.shortSent + link.longSent).sum();
-            int sum = holds.size() + byToken.size() + queued.size() + detached + sent;
+            int sum = watches.size() + holds.size() + byToken.size() + queued.size() + detached + sent;
             return sum == 0 ? "nothing" : holds + " " + byToken + " " + queued + " detached=" + detached + " sent=" + sent;
         } finally {
             leave();
@@ -352,6 +374,9 @@ final class Session {
         if (request.verb == Request.Verb.DOWNGRADE && isDowngrading(request.hold)) {
             return false; // the answer may be enough for this request, too
         }
+        if (request.verb == Request.Verb.DATA && request.hold.bound != link) {
+            return false; // it is for the connection that holds the lock
+        }
         Hold hold = request.hold; // a lock has to be resumed before other requests for it are sent
         return hold == null || hold.state != Hold.State.DETACHED && hold.state != Hold.State.RESUMING;
     }
@@ -426,7 +451,7 @@ final class Session {
 
     private boolean wantsLink() {
         boolean bound = current != null && current.draining && holds.stream().anyMatch(Hold::isSession);
-        return !queued.isEmpty() || detached > 0 || bound;
+        return !queued.isEmpty() || !watches.isEmpty() || detached > 0 || bound;
     }
 
     private void dial(long nowMs) {
@@ -461,6 +486,7 @@ final class Session {
         everUp = true;
         Link old = current;
         current = link;
+        log(System.Logger.Level.DEBUG, "connected to " + link.address());
         if (closing) {
             link.send("#q QUIT");
         }
@@ -472,6 +498,7 @@ final class Session {
                 }
             }
         }
+        wantsAt(0); // for the watches
         pump(nowMs);
     }
 
@@ -492,6 +519,9 @@ final class Session {
         if (link.state == Link.State.CLOSED || link.state == Link.State.PARKED) {
             return;
         }
+        if (wasUp && !closing) {
+            log(System.Logger.Level.INFO, "the connection is gone: " + failure.text());
+        }
         link.state = Link.State.CLOSED;
         current = current == link ? null : current;
         dialling = dialling == link ? null : dialling;
@@ -508,6 +538,7 @@ final class Session {
                 hold.detach();
             }
         }
+        watches.stream().filter(watch -> watch.link == link).forEach(watch -> watch.link = null);
         boolean refused = failure.kind() == Failure.Kind.AUTH || failure.kind() == Failure.Kind.USAGE;
         if (!everUp || refused) {
             List.copyOf(queued).forEach(request -> finish(request, failure)); // waiting would only hide the failure
@@ -518,16 +549,19 @@ final class Session {
     }
 
     private void unanswered(Request request, long nowMs) {
-        if (request.verb == Request.Verb.DOWNGRADE && request.abandoned) {
-            finish(request, null); // its lock is resumed, and the answer to that says whether it is to be asked again
-        } else if (request.verb == Request.Verb.DOWNGRADE) {
-            requeue(request);
-        } else if (request.hold != null && request.verb != Request.Verb.EXTEND && request.verb != Request.Verb.CHECK) {
-            request.hold.unanswered(request, nowMs);
-        } else if (request.rows.isEmpty()) {
-            requeue(request);
-        } else {
-            finish(request, Failure.of(Failure.Kind.NOANSWER, "the connection ended between two rows"));
+        switch (request.verb) {
+            case LOCK, RESUME, UNLOCK -> request.hold.unanswered(request, nowMs);
+            default -> {
+                if (request.watch != null && request.abandoned) {
+                    request.watch.asked = false; // it is asked anew
+                }
+                if (request.abandoned) { // of a downgrade, the answer to RESUME says whether it is to be asked again
+                    finish(request, null);
+                } else {
+                    request.rows.clear();
+                    requeue(request);
+                }
+            }
         }
     }
 
@@ -545,8 +579,9 @@ final class Session {
         return mostMs / 2 + jitterMs(mostMs / 2 + 1);
     }
 
-    boolean holdsSessions() {
-        return !byToken.isEmpty();
+    /** Whether redlockd may have to tell something of which nobody asks. */
+    boolean listens() {
+        return !byToken.isEmpty() || !watches.isEmpty();
     }
 
     boolean binds(Link link) {
@@ -618,6 +653,9 @@ final class Session {
             List.copyOf(link.sent.values()).forEach(request -> tick(request, nowMs));
         }
         List.copyOf(queued).forEach(request -> tick(request, nowMs));
+        if (current != null) {
+            List.copyOf(watches).forEach(watch -> watch.tick(current, nowMs));
+        }
         if (dialling == null && (current == null || current.draining) && wantsLink() && !closing) {
             if (nowMs >= retryAtMs) {
                 dial(nowMs);

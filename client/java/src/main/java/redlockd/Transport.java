@@ -7,11 +7,13 @@ import java.net.Socket;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 
 /**
- * Bytes to and from redlockd. A thread of this library reads and another writes: if the program's threads did, an
- * interrupt would close the channel. {@link #close} may be called by any thread, and ends both.
+ * Bytes to and from redlockd. A thread of this library reads, and any thread writes, one at a time. An interrupt of that
+ * thread changes nothing. {@link #close} may be called by any thread, and ends both.
  */
 interface Transport extends AutoCloseable {
     int CONNECT_MS = 5000;
@@ -19,7 +21,8 @@ interface Transport extends AutoCloseable {
     /** Reads at most bytes.length bytes, and returns how many; -1: the other end has closed. */
     int read(byte[] bytes) throws IOException;
 
-    void write(byte[] bytes) throws IOException;
+    /** False: there is no room for the rest, which stays in the buffer. */
+    boolean write(ByteBuffer bytes) throws IOException;
 
     @Override
     void close();
@@ -44,36 +47,43 @@ interface Transport extends AutoCloseable {
         throw last;
     }
 
-    /** A Unix socket. */
+    /** A Unix socket. The channel does not block: an interrupt of a thread that is blocked in a channel would close it. */
     final class Local implements Transport {
         private final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        private final Selector selector = Selector.open();
 
         Local(Address address) throws IOException {
             try {
                 channel.connect(UnixDomainSocketAddress.of(address.path()));
+                channel.configureBlocking(false);
+                channel.register(selector, SelectionKey.OP_READ);
             } catch (IOException | RuntimeException e) {
-                channel.close();
+                close();
                 throw e;
             }
         }
 
         @Override
         public int read(byte[] bytes) throws IOException {
-            return channel.read(ByteBuffer.wrap(bytes));
+            int length;
+            do {
+                selector.select(key -> { });
+                length = channel.read(ByteBuffer.wrap(bytes));
+            } while (length == 0);
+            return length;
         }
 
         @Override
-        public void write(byte[] bytes) throws IOException {
-            ByteBuffer buffer = ByteBuffer.wrap(bytes);
-            while (buffer.hasRemaining()) {
-                channel.write(buffer);
-            }
+        public boolean write(ByteBuffer bytes) throws IOException {
+            channel.write(bytes);
+            return !bytes.hasRemaining();
         }
 
         @Override
         public void close() {
             try {
                 channel.close();
+                selector.close(); // until then a channel that is registered stays open
             } catch (IOException e) {
                 // There is nothing left that could be done about it.
             }
@@ -102,8 +112,9 @@ interface Transport extends AutoCloseable {
         }
 
         @Override
-        public void write(byte[] bytes) throws IOException {
-            socket.getOutputStream().write(bytes);
+        public boolean write(ByteBuffer bytes) throws IOException {
+            socket.getOutputStream().write(bytes.array(), bytes.position(), bytes.remaining());
+            return true;
         }
 
         @Override

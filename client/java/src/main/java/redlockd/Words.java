@@ -43,6 +43,14 @@ final class Words {
         return word;
     }
 
+    static String data(String text) {
+        if (Objects.requireNonNull(text, "data").isEmpty() || text.length() > 256
+                || !text.chars().allMatch(c -> c > ' ' && c <= '~' && c != '"')) {
+            throw new IllegalArgumentException("data has 1 to 256 printable ASCII characters, and no space or \"");
+        }
+        return text;
+    }
+
     static String token(String token) {
         if (!isToken(token)) {
             throw new IllegalArgumentException("a token is 40 hex digits");
