@@ -168,7 +168,7 @@ test('an election goes on while redlockd is away, and ends by its signal', { ski
 });
 
 test('a process whose client has nothing to do ends', { skip }, async () => {
-  const text = "const { Client } = require('./index.js'); const c = new Client(); " +
+  const text = `const { Client } = require(${JSON.stringify(require.resolve('../index.js'))}); const c = new Client(); ` +
     "c.lock('idle').then((lock) => lock.release()).then(() => console.log('done'))";
   const { lines, ended } = program('-e', [text], { REDLOCK_ADDRESS: world.address });
   assert.equal(await Promise.race([ended, sleep(10_000, 'it hangs', { ref: false })]), 0);
