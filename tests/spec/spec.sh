@@ -38,7 +38,7 @@ build() { # folder, flags for SPIN, flags for the compiler
 
 # How many states pan counted; nothing if the search was cut off.
 states() { # what pan said
-    grep -qE 'max search depth too small|out of memory|interrupted|exceeded' "$1" ||
+    grep -qE 'max search depth too small|Search not completed|MEMLIM|interrupted' "$1" ||
         sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$1"
 }
 
@@ -47,7 +47,7 @@ in_thousands() { sed -E ':a; s/([0-9])([0-9]{3})($|,)/\1,\2\3/; ta' <<<"$1"; }
 world() { # name, exhausted or bitstate, flags, what it is
     wanted "$1" || return 0
     local name=$1 how=$2 flags=$3 what=$4 said=$out/$1/pan.out compiler='' searches=(-m2000000 -w24)
-    [ "$how" = exhausted ] || compiler=-DBITSTATE searches=(-m1000000 -w24 -k3)
+    [ "$how" = exhausted ] || compiler=-DBITSTATE searches=(-m4000000 -w22 -k3)
     printf '\n%s: %s\n' "$name" "$what"
     build "$name" "-DSORT -DPLANT=NOTHING $flags" "$compiler" || return
     local start count
