@@ -15,14 +15,14 @@ mkdir -p "$out" || exit 1
 limits=(-DSAFETY -DNOFAIR -DNOREDUCE -DNOBOUNDCHECK -DMEMLIM=7000)
 time="-DDRIFT=1 -DTICK=1"
 fences="-DFENCES -DTTL=2 -DDRIFT=0 -DTICK=3 -DLEAD=1"
-failed=0
+failed=0 ran=no
 
 fail() {
     printf '    FAILED: %s\n' "$*"
     failed=1
 }
 
-wanted() { [ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $1 "* ]]; }
+wanted() { { [ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $1 "* ]]; } && ran=yes; }
 
 # Makes the verifier of a world in a folder of its own; its flags for SPIN, then for the compiler.
 build() { # folder, flags for SPIN, flags for the compiler
@@ -124,5 +124,6 @@ mistake EXTEND_FROM_ANSWER "-DTTL=3 $time -DEXTENDS" "$exclusive" 'the validity 
 mistake LAPSED_REVIVED "-DTTL=3 $time -DEXTENDS" 'a lapsed lease' 'an extension that is answered after the deadline counts'
 mistake FENCE_BELOW_QUORUM "$fences -DATTEMPTS=2" 'fences grow' 'a fence counts that fewer than a quorum stored'
 
-[ $failed -eq 0 ] && printf '\nall worlds hold, and all mistakes were found\n'
+[ $ran = yes ] || fail "there is no ${ONLY:-}"
+[ $failed -eq 0 ] && printf '\nall of these worlds hold, and all of these mistakes were found\n'
 exit $failed
