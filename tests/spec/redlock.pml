@@ -339,9 +339,9 @@ inline check() {
     MUST(k <= 1, "violated: at most one client believes that it holds the lock\n")
 }
 
-#ifdef SORT /* masters are alike, and so are daemons: sort.h makes one state of those that differ in their order */
+#ifdef SORT /* masters are alike, and so are daemons: sort.inc makes one state of states that differ in order */
 c_code {
-    \#include "tests/spec/sort.h"
+    \#include "tests/spec/sort.inc"
 }
 #define sort() c_code { sort_all(); }
 #else
