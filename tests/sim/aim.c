@@ -629,9 +629,11 @@ static void aim_keeps(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     if (mutant == MUTANT_KEPT_FORGOTTEN) {
         plan->param[P_CLASS] = CLASS_ROLLING;
         swarm_class(plan, swarm, CLASS_ROLLING);
-        masters(plan, SIM_MASTERS); /* a majority may vote although some are in quarantine */
+        masters(plan, 5);
         swarm->kept_pct = 80;
         swarm->wait_pct = 90;
+        swarm->clients = 1;
+        swarm->think_ms = 500;
     }
 }
 

@@ -443,6 +443,7 @@ bool oracle_is_kept(const struct sim_world *w, unsigned name);
 void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_extends_kept(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                          uint32_t tok);
+void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok);
 void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
 void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply,
                  const struct sim_asked *asked);

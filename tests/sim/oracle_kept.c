@@ -134,6 +134,13 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
     o->kept[name] = tok;
 }
 
+/* The master has the mark again, or for the first time. */
+void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok)
+{
+    if (w->oracle.tok[tok].kept_us != 0)
+        w->oracle.tok[tok].kept_had |= oracle_bit(m->index);
+}
+
 /* Where masters are only restarted one by one, a daemon that runs sets its marks again, if each restart leaves a quorum
  * that has them. */
 static bool is_looked_after(const struct sim_world *w, const struct sim_tok *mark)

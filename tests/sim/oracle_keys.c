@@ -258,6 +258,8 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         oracle_ran_move(w, m, msg, before, vote);
     if (msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT)
         oracle_ran_heal(w, m, msg, vote);
+    if (msg->verb == COMMAND_HEAL && vote->kind == VOTE_YES)
+        oracle_kept_healed(w, m, msg->tok);
     bool group = msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW;
     if (vote->kind == VOTE_YES)
         oracle_marker_ran(w, m, msg);

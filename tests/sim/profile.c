@@ -447,7 +447,8 @@ static void draw_keeps(struct sim_plan *plan, uint64_t seed, const struct swarm 
     for (unsigned i = 0; i < plan->ops; i++) {
         int64_t *field = plan->op[i].field;
         bool brief = percent(&draw, 50) && plan->mutant == MUTANT_NONE;
-        int64_t kept_ms = between(&draw, 1, brief ? 200 : 3 * p[P_MAX_TTL]);
+        int64_t longest_ms = (p[P_CLASS] == CLASS_ROLLING ? 8 : 3) * p[P_MAX_TTL]; /* several restarts */
+        int64_t kept_ms = between(&draw, 1, brief ? 200 : longest_ms);
         if (percent(&draw, pct))
             field[O_KEPT] = kept_ms;
     }
