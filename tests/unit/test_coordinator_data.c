@@ -210,3 +210,16 @@ T(a_reader_tells_nothing)
     ask(1, "DATA job data=b:2");
     EXPECT("s1 #3 -MODE job : it was taken without data=*");
 }
+
+/* The master had lost its scripts, and its key is not a reader's yet. */
+T(a_text_is_repeated_as_it_was_although_the_lock_is_a_readers_now)
+{
+    lead(3);
+    ask(1, "DATA job data=b:2");
+    EXPECT("m0-2 DATA job T1 1000007 b:2");
+    ask(1, "LOCK job mode=shared token=T1");
+    vote("0-1", "DATA YES, DOWN 10000");
+    forget();
+    vote("2", "DATA NOT_RUN");
+    EXPECT("m2 DATA job T1 1000007 b:2");
+}

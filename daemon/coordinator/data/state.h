@@ -764,10 +764,15 @@ static inline struct told *told_of_wait(const struct coordinator *c, const struc
     return &c->telling[pool_slot(&c->waits, wait)];
 }
 
+static inline struct told *told_in(const struct coordinator *c, const struct lease *lease)
+{
+    return &c->told[pool_slot(&c->leases, lease)];
+}
+
 /* NULL: its holder tells nothing. */
 static inline struct told *told_of_lease(const struct coordinator *c, const struct lease *lease)
 {
-    return lease->mode->tells ? &c->told[pool_slot(&c->leases, lease)] : NULL;
+    return lease->mode->tells ? told_in(c, lease) : NULL;
 }
 
 static inline void told_to(struct command *command, const struct told *told)

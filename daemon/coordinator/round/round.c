@@ -105,11 +105,10 @@ static void show_move(const struct round *round, struct command *command)
 static void show_data(const struct coordinator *c, const struct round *round, struct command *command)
 {
     const struct lease *lease = pool_find(&c->leases, round->lease);
-    const struct told *told = lease != NULL ? told_of_lease(c, lease) : NULL;
-    if (lease == NULL && round->resource != NULL)
-        told = told_of_wait(c, round->resource->queue->head);
-    if (told != NULL) /* a downgrade ends what is told */
-        told_to(command, told);
+    if (lease != NULL) /* perhaps a reader's by now: a master that did not run it is told the same again */
+        told_to(command, told_in(c, lease));
+    else if (round->resource != NULL)
+        told_to(command, told_of_wait(c, round->resource->queue->head));
 }
 
 /* Daemons with a smaller max_ttl wait for no longer than that. */
