@@ -140,7 +140,7 @@ static bool is_reader(enum redlock_error error)
 static void told_now(struct world *w, const struct redlock_event *event)
 {
     for (unsigned i = 0; i < WATCHES; i++)
-        if (event->watch == w->watches[i]) {
+        if (event->watch && event->watch == w->watches[i]) {
             assert(!event->watch->orphan && event->error == event->watch->error);
             if (event->error) {
                 core_unwatch(w->core, event->watch);

@@ -163,7 +163,7 @@ struct sim_truth {
     uint32_t tok;
     uint64_t fence;
     uint32_t text; /* the request that wanted it told */
-    bool unsure; /* an attempt is under way, or left something */
+    bool unsure;   /* an attempt is under way, or left something */
     int64_t since_us;
 };
 

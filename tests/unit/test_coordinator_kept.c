@@ -444,7 +444,7 @@ T(a_heal_that_was_refused_is_tried_again)
     vote("0-1", "MOVE YES");
     vote("2", "MOVE NO, EXTEND NO");
     vote("0-1", "EXTEND " HOUR);
-    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 " HOUR " *", "s1 #2 +KEPT job * confirmed=2/3",
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 *", "s1 #2 +KEPT job * confirmed=2/3",
            "m2 HEAL job T2 *");
     vote("2", "HEAL NO");
     at(2090);
