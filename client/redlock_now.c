@@ -126,7 +126,7 @@ static int watch_name(struct watching *watching, struct redlock *redlock, int si
 
     redlock_set_callback(redlock, watch_happened, watching);
     if (!redlock_watch_begin(redlock, watching->name))
-        return say_error(redlock, watching->name);
+        watching->code = say_error(redlock, watching->name);
     while (watching->code < 0 && !(number = signal_next(signals))) {
         struct pollfd fds[] = {{.fd = redlock_fd(redlock), .events = redlock_events(redlock)},
                                {.fd = signals, .events = POLLIN},
