@@ -25,6 +25,7 @@ type watch struct {
 	name    string
 	states  chan State
 	ended   chan struct{}
+	done    <-chan struct{} // the program watches no more
 	last    State
 	link    *link // the connection on which redlockd tells it; nil: none
 	asked   bool  // WATCH is under way
@@ -42,7 +43,7 @@ func (c *Client) Watch(ctx context.Context, name string) (<-chan State, error) {
 	if ctx.Err() != nil {
 		return nil, contextError(ctx, name)
 	}
-	w := &watch{name: name, states: make(chan State, watchBuffer), ended: make(chan struct{}), asked: true}
+	w := &watch{name: name, states: make(chan State, watchBuffer), ended: make(chan struct{}), done: ctx.Done(), asked: true}
 	k := newCall("WATCH", nil, name)
 	k.watch = w
 	c.mu.Lock()
@@ -80,6 +81,11 @@ func (w *watch) tell(a *answer) {
 
 // send never blocks: this is the only sender, under the mutex.
 func (w *watch) send(s State) {
+	select {
+	case <-w.done:
+		return
+	default:
+	}
 	select {
 	case w.states <- s:
 		return

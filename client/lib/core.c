@@ -45,6 +45,7 @@ void core_free(struct core *core)
     struct redlock_lock *lock;
     while ((lock = TAILQ_FIRST(&core->locks))) {
         TAILQ_REMOVE(&core->locks, lock, link);
+        free(lock->told);
         free(lock);
     }
     free(core->slots);

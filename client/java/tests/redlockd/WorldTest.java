@@ -470,7 +470,10 @@ final class WorldTest {
             @Override
             public void close() {}
         };
-        Logger.getLogger("redlockd").addHandler(handler);
+        Logger logger = Logger.getLogger("redlockd");
+        logger.setLevel(java.util.logging.Level.ALL);
+        handler.setLevel(java.util.logging.Level.ALL);
+        logger.addHandler(handler);
         try (LockHandle lock = client.acquire(name, LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(
                 Duration.ofSeconds(20)))) {
             long fence = lock.fence();
@@ -485,7 +488,8 @@ final class WorldTest {
         }
         until("the log has it", () -> log.stream().anyMatch(line -> line.contains(name + " was resumed"))
                 && log.stream().anyMatch(line -> line.contains("the connection is gone")));
-        Logger.getLogger("redlockd").removeHandler(handler);
+        logger.removeHandler(handler);
+        logger.setLevel(null);
         equal(List.of(), lost);
         noKeys();
     }

@@ -354,7 +354,7 @@ final class Hold {
         }
         session.finish(request, null);
         if (!first) {
-            session.log(System.Logger.Level.INFO, "the lock " + name + " was resumed, with fence " + fence);
+            session.log(System.Logger.Level.DEBUG, "the lock " + name + " was resumed, with fence " + fence);
             downgrade.again();
         }
         if (isSession() && session.hasMovedOnFrom(link)) {

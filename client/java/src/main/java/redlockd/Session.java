@@ -520,7 +520,7 @@ final class Session {
             return;
         }
         if (wasUp && !closing) {
-            log(System.Logger.Level.INFO, "the connection is gone: " + failure.text());
+            log(System.Logger.Level.DEBUG, "the connection is gone: " + failure.text());
         }
         link.state = Link.State.CLOSED;
         current = current == link ? null : current;
