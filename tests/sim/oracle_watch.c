@@ -124,7 +124,7 @@ static struct sim_truth truth_of(const struct sim_world *w, unsigned name)
         }
         if (same < quorum)
             continue;
-        truth.state = NOW_HELD;
+        truth.state = oracle_is_mark(w, key->tok) ? NOW_KEPT : NOW_HELD;
         truth.tok = key->tok;
         truth_told(w, name, &truth);
         return truth;
