@@ -36,5 +36,5 @@ $(FUZZ_PROGS): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OB
 fuzz: $(FUZZ_PROGS) $(REPLAY) ## T=60 [SEED=n]: hostile bytes against every parser and the coordinator, T seconds each
 	@SEED=$(or $(SEED),0) tests/fuzz/run.sh $(FUZZ_DIR) $(or $(T),60) $(FUZZ)
 
--include $(REPLAY_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_PROGS:$(FUZZ_DIR)/%=$(FUZZ_DIR)/obj/tests/fuzz/%.d)
+-include $(REPLAY_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_HELP:%.c=$(FUZZ_DIR)/obj/%.d) $(FUZZ_PROGS:$(FUZZ_DIR)/%=$(FUZZ_DIR)/obj/tests/fuzz/%.d)
 .PHONY: fuzz

@@ -43,8 +43,8 @@ void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, cons
                            uint32_t tok)
 {
     const struct command *command = &action->u.command;
-    if (command_for_one(command->verb) != COMMAND_EXTEND)
-        return;
+    if (command_for_one(command->verb) != COMMAND_EXTEND || oracle_is_mark(w, tok))
+        return; /* a mark lasts as long as was asked, whatever max_ttl is */
     for (unsigned i = d->first; i < d->masters; i++)
         if (d->node[i].differs && command->number > (uint64_t)d->node[i].theirs_ms)
             violation(w, 2, "d%u extends T%u by %llu ms, though m%u's marker has max_ttl=%lld", d->index, tok,
