@@ -326,7 +326,7 @@ static void wind_up(struct world *w)
         deliver(w, SIZE_MAX);
         if (!w->open)
             shake(w);
-        if (!w->open || !has_input(w))
+        if (!w->open || (!has_input(w) && !wire_read_wants_write(&w->wire)))
             break;
         wire_reads(w, sizeof bytes);
         if (wire_read_wants_write(&w->wire))
