@@ -73,8 +73,8 @@ void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const stru
     int64_t left_ms = store_keeps_ms(master_key(m, msg->name), now_ms, msg->tok) - now_ms;
     bool right = mark->kept_us != 0 ? left_ms <= mark->keep_ms
                                     : left_ms == mark->keep_ms; /* once told: it is lengthened */
-    if (may_have_lost(m, mark->kept_us))                        /* a clock that was set moves what is left */
-        return;
+    if (mark->kept_us != 0 && may_have_lost(m, mark->kept_us))
+        return; /* a clock that was set moves what is left */
     if (msg->number != 1 && !right)
         violation(w, 2, "n%u is to be kept for %lld ms, but mark T%u is extended to %lld ms on m%u",
                   mark->name, (long long)mark->keep_ms, msg->tok, (long long)left_ms, m->index);
