@@ -566,9 +566,9 @@ struct session {
     uint32_t hash;         /* of key */
     enum session_state state;
     uint16_t peer;
-    uint32_t locks, waits, resumes,
-        repeating;      /* numbers of its holds, waits, RESUMEs under way, and repeats */
-    struct hold *holds; /* the holds bound to it */
+    uint32_t locks, waits;       /* numbers of its holds and waits ... */
+    uint32_t resumes, repeating; /* ... and of its RESUMEs under way, and repeats */
+    struct hold *holds;          /* the holds bound to it */
     struct wait *waiting;
     struct watcher *watching;
     struct repeat *repeats;
@@ -576,7 +576,7 @@ struct session {
 
 /* ---- who has a name, for those who watch it (watch.h) ---- */
 
-/* What these masters tell of the token's holder. Q masters tell the same only if at most N - Q tell something else. */
+/* These masters tell the same of the token's holder. Q masters do so only if at most N - Q tell something else. */
 enum { TELLINGS = MASTERS / 2 + 1 };
 
 struct telling {
@@ -586,7 +586,7 @@ struct telling {
     struct data data;
 };
 
-/* What the masters have told a look so far (sight.h). */
+/* A sight is all that the masters have told a look so far (sight.h). */
 struct sight {
     masters_t keys, readers, slots; /* masters with a key of that kind */
     uint64_t ttl_ms;                /* of the key that ends first; 0: not known */

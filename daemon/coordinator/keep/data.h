@@ -20,8 +20,8 @@ void data_asked(const struct coordinator *c, struct wait *wait, const struct dat
 /* The head's attempt has its fence: it tells masters what the head wants told. Returns false if there is no such thing, or
  * they have it. */
 bool data_begins(struct coordinator *c, struct round *round);
-/* What follows does nothing for a lease whose holder tells nothing. It has nothing to tell yet; it tells what the head
- * wanted told. */
+/* The functions that follow do nothing for a lease whose holder tells nothing. The lease has nothing to tell yet; it tells
+ * what the head wanted told. */
 void data_none(const struct coordinator *c, const struct lease *lease);
 void data_taken(const struct coordinator *c, const struct lease *lease, const struct wait *head);
 

@@ -131,7 +131,7 @@ const struct mode mode_writer = {
     .fans_out = true,
 };
 
-/* Its holder tells others something (keep/data.h): a grant waits until a quorum of masters has that, and is never handed
+/* A leader tells others something (keep/data.h): a grant waits until a quorum of masters has that, and is never handed
  * on. */
 const struct mode mode_leader = {
     WRITER,

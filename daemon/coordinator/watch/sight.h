@@ -1,5 +1,5 @@
-/* What the masters tell a look, and what that comes to. One master's word is no word: what is told of a holder, Q masters
- * have word for word beside its key.
+/* A look asks the masters, and this room says what their answers come to. One master's word is no word: what is told of a
+ * holder, Q masters have word for word beside its key.
  *
  * A look may find a token that is being moved to another one (RESUME, keep=, a lock that is settled), or a text that is being
  * replaced: then no Q masters agree, though the name is not free. Such a look is unsure, and the next one knows more. */

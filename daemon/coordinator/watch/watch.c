@@ -253,7 +253,7 @@ static bool is_told(const struct watched *watched, const struct now *now, const 
     return watched->known && (same_now(&watched->now, now) || (unsure && same_holder));
 }
 
-/* What is found is the present state; but a fence below one that was told is not told. */
+/* A look finds the present state, which is told; but a fence below one that was told is not. */
 static void watch_found(struct coordinator *c, struct watched *watched, struct now *now,
                         const struct token *holder, bool unsure)
 {
