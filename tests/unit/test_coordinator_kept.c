@@ -543,6 +543,22 @@ T(a_master_where_it_was_released_is_not_healed)
     ck_assert_uint_eq(kept_names(), 1);
 }
 
+/* A mark that is there again came with older data, which the next probe will show. */
+T(a_mark_that_came_back_where_it_was_released_proves_nothing)
+{
+    kept(3);
+    hears("0", "letter job");
+    at(1120);
+    vote("0", "EXTEND NO");
+    vote("1-2", "EXTEND 3600000");
+    hears("0", "letter job");
+    at(2120);
+    vote("0-1", "EXTEND 3600000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-2 EXTEND job T2 1 most=0", "m0-2 EXTEND job T2 1 most=0", "m0-2 RELEASE job T2 WAKE");
+    ck_assert_uint_eq(kept_names(), 0);
+}
+
 /* Somebody locked the name since, so the mark was lost. */
 T(an_older_mark_of_the_name_makes_way)
 {

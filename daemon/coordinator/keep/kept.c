@@ -220,8 +220,9 @@ static void is_kept(struct coordinator *c, struct kept *kept, struct round *roun
     c->stats.keeps++;
     masters_t without =
         round->tally.refused | round->tally.failed | masters_without(c->extenders, round->tally.asked);
-    kept->had = kept->confirmed =
-        round->tally.granted; /* of the others the lock's key is known, and no mark */
+    kept->confirmed = round->tally.granted;
+    kept->had = 0; /* of the others the lock's key is known, and no mark */
+    kept_is_at(kept, kept->confirmed);
     kept_begins(c, kept);
     kept_heal(c, kept, masters_without(without, kept->gone));
     round_decided(c, round);
@@ -301,7 +302,7 @@ void kept_voted(struct coordinator *c, const struct round *round, unsigned maste
     if (vote->kind == VOTE_NO)
         kept_missed(c, kept, bit);
     else if (vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER)
-        kept->had |= bit;
+        kept_is_at(kept, bit);
     if (vote->kind == VOTE_NUMBER && kept->told && (round->votes & bit))
         kept->confirmed |= bit;
     if (vote->kind == VOTE_NO && kept->told && round->phase == ROUND_DECIDED)

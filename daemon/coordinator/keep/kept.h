@@ -57,6 +57,13 @@ void kept_check(const struct coordinator *c);
 
 /* Forgets what was recorded of masters that lost their memory since the last call. */
 void kept_refresh(struct coordinator *c, struct kept *kept);
+/* These masters have the mark. Where it was released, a mark that is there again came with older data, and proves
+ * nothing. */
+static inline void kept_is_at(struct kept *kept, masters_t masters)
+{
+    kept->had |= masters_without(masters, kept->gone);
+}
+
 /* Sets the mark on those of these masters that are in service. */
 void kept_heal(struct coordinator *c, struct kept *kept, masters_t masters);
 /* Lets the mark live on to its end on masters where it would end before; the answers are this round's. */

@@ -169,7 +169,7 @@ void kept_healed(struct coordinator *c, uint64_t ref, unsigned master, const str
     kept->healing = masters_without(kept->healing, bit);
     kept_again(c, vote->kind != VOTE_YES);
     if (vote->kind == VOTE_YES) {
-        kept->had |= bit;
+        kept_is_at(kept, bit);
         kept->confirmed |= bit;
     }
 }
