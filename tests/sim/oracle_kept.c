@@ -133,6 +133,7 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
                   tok);
     mark->kept_us = w->now_us;
     mark->kept_until_us = clock_when(&d->clock, reply->until_ms * 1000);
+    mark->kept_behind_ms = coordinator_behind_ms(d->core);
     o->kept[name] = tok;
 }
 
@@ -173,9 +174,13 @@ void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsign
                   (double)mark->kept_until_us / 1e6);
 }
 
+/* A daemon that believes that its clock stood still, though masters' clocks jumped, sets the mark for so much less. */
 void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
 {
-    const struct sim_tok *mark = &w->oracle.tok[tok];
+    struct sim_tok *mark = &w->oracle.tok[tok];
+    int64_t stood_ms = coordinator_behind_ms(d->core) - mark->kept_behind_ms;
+    mark->kept_behind_ms += stood_ms;
+    mark->kept_until_us -= stood_ms * 1000;
     if (!oracle_is_ours(mark, d) || mark->kept_us == 0)
         violation(w, 7, "d%u heals mark T%u of n%u, which it did not tell", d->index, tok, mark->name);
     if (mark->released)
