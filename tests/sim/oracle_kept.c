@@ -66,6 +66,30 @@ static bool may_have_lost(const struct sim_master *m, int64_t since_us)
     return m->lost_us >= since_us || m->held_us >= since_us || clock || m->restored;
 }
 
+/* Masters that have the mark for that long. */
+static uint16_t to_the_end(const struct sim_world *w, uint32_t tok, int64_t left_ms)
+{
+    enum { CLOCKS_MS = 50 };
+    uint16_t set = 0;
+    for (unsigned i = 0; i < w->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        int64_t now_ms = clock_ms(&m->clock, w->now_us);
+        int64_t ends_ms = store_keeps_ms(master_key(m, w->oracle.tok[tok].name), now_ms, tok);
+        if (ends_ms - now_ms + CLOCKS_MS >= left_ms)
+            set |= oracle_bit(i);
+    }
+    return set;
+}
+
+/* The master was sent the mark again, or for the first time, or is to have it for longer. A heal ends early where the
+ * daemon does not know the master's clock well, or takes jumps of clocks for a stall of its own host. */
+void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok)
+{
+    struct sim_tok *mark = &w->oracle.tok[tok];
+    if (mark->kept_us != 0)
+        mark->kept_had |= to_the_end(w, tok, (mark->kept_until_us - w->now_us) / 1000) & oracle_bit(m->index);
+}
+
 void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
 {
     const struct sim_tok *mark = &w->oracle.tok[msg->tok];
@@ -73,6 +97,8 @@ void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const stru
     int64_t left_ms = store_keeps_ms(master_key(m, msg->name), now_ms, msg->tok) - now_ms;
     bool right = mark->kept_us != 0 ? left_ms <= mark->keep_ms
                                     : left_ms == mark->keep_ms; /* once told: it is lengthened */
+    if (msg->number != 1)
+        oracle_kept_healed(w, m, msg->tok);
     if (mark->kept_us != 0 && may_have_lost(m, mark->kept_us))
         return; /* a clock that was set moves what is left */
     if (msg->number != 1 && !right)
@@ -93,21 +119,6 @@ static unsigned have_mark(const struct sim_world *w, const struct sim_daemon *d,
         if (has_mark(w, i, tok))
             *set |= oracle_bit(i);
     return (unsigned)__builtin_popcount(*set);
-}
-
-/* Masters that have the mark for that long. */
-static uint16_t to_the_end(const struct sim_world *w, uint32_t tok, int64_t left_ms)
-{
-    enum { CLOCKS_MS = 50 };
-    uint16_t set = 0;
-    for (unsigned i = 0; i < w->masters; i++) {
-        const struct sim_master *m = &w->master[i];
-        int64_t now_ms = clock_ms(&m->clock, w->now_us);
-        int64_t ends_ms = store_keeps_ms(master_key(m, w->oracle.tok[tok].name), now_ms, tok);
-        if (ends_ms - now_ms + CLOCKS_MS >= left_ms)
-            set |= oracle_bit(i);
-    }
-    return set;
 }
 
 void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct reply *reply,
@@ -133,15 +144,7 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
                   tok);
     mark->kept_us = w->now_us;
     mark->kept_until_us = clock_when(&d->clock, reply->until_ms * 1000);
-    mark->kept_behind_ms = coordinator_behind_ms(d->core);
     o->kept[name] = tok;
-}
-
-/* The master has the mark again, or for the first time. */
-void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok)
-{
-    if (w->oracle.tok[tok].kept_us != 0)
-        w->oracle.tok[tok].kept_had |= oracle_bit(m->index);
 }
 
 /* Where masters are only restarted one by one, a daemon that runs sets its marks again, if each restart leaves a quorum
@@ -174,13 +177,9 @@ void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsign
                   (double)mark->kept_until_us / 1e6);
 }
 
-/* A daemon that believes that its clock stood still, though masters' clocks jumped, sets the mark for so much less. */
 void oracle_heals_kept(struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
 {
-    struct sim_tok *mark = &w->oracle.tok[tok];
-    int64_t stood_ms = coordinator_behind_ms(d->core) - mark->kept_behind_ms;
-    mark->kept_behind_ms += stood_ms;
-    mark->kept_until_us -= stood_ms * 1000;
+    const struct sim_tok *mark = &w->oracle.tok[tok];
     if (!oracle_is_ours(mark, d) || mark->kept_us == 0)
         violation(w, 7, "d%u heals mark T%u of n%u, which it did not tell", d->index, tok, mark->name);
     if (mark->released)
