@@ -150,6 +150,19 @@ static bool may_change(unsigned verb)
     }
 }
 
+/* A key that ended by itself since the master last ran a command for the name changed the truth then. */
+static void taken_ends(struct sim_world *w, const struct sim_master *m, unsigned name)
+{
+    struct sim_taken *taken = &w->oracle.taken[name][m->index];
+    struct sim_truth *truth = &w->oracle.truth[name];
+    if (!taken->there || clock_ms(&m->clock, w->now_us) <= taken->expires_ms)
+        return;
+    int64_t ended_us = clock_when(&m->clock, taken->expires_ms * 1000);
+    if (ended_us > truth->since_us)
+        truth->since_us = ended_us < w->now_us ? ended_us : w->now_us;
+    taken->there = false;
+}
+
 void oracle_watch_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
 {
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
@@ -159,7 +172,8 @@ void oracle_watch_ran(struct sim_world *w, const struct sim_master *m, const str
             continue;
         struct sim_taken *taken = &w->oracle.taken[n][m->index];
         const struct store_key *key = master_key(m, n);
-        if (!taken->there || now_ms > taken->expires_ms)
+        taken_ends(w, m, n);
+        if (!taken->there)
             taken->since_us = w->now_us;
         taken->there = store_there(key, now_ms);
         taken->expires_ms = key->expires_ms;
@@ -188,6 +202,8 @@ void oracle_watchers(struct sim_world *w)
         struct sim_truth truth = truth_of(w, name), *was = &o->truth[name];
         bool same = truth.state == was->state && truth.tok == was->tok && truth.fence == was->fence &&
                     truth.text == was->text && !truth.unsure;
+        for (unsigned i = 0; i < w->masters; i++)
+            taken_ends(w, &w->master[i], name);
         truth.since_us = same ? was->since_us : w->now_us;
         *was = truth;
     }
