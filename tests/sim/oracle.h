@@ -244,7 +244,9 @@ struct sim_oracle {
     int64_t writer_us[SIM_NAMES];    /* a writer that asked for the name was answered, or gave up, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     int64_t unreleased_us[SIM_NAMES];        /* a key of the name ended by itself, last */
-    struct {                                 /* since a key of the name was set or released */
+    int64_t
+        late_us[SIM_NAMES]; /* a lock was given back elsewhere, which its daemon may hear a second later */
+    struct {                /* since a key of the name was set or released */
         int64_t since_us;
         uint32_t asks[SIM_DAEMONS], joins[SIM_DAEMONS][SIM_MASTERS]; /* LOCKs, and ENQUEUEs that ran */
     } still[SIM_NAMES];

@@ -6,7 +6,7 @@
 
 /* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
  * that a client may wait. In 36 simulated hours no client waited for more than five. */
-enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60, FREE_MS = 100 };
+enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60, FREE_MS = 100, LETTERS_US = 1000000 };
 
 static int64_t turn_bound_us(const struct sim_world *w)
 {
@@ -120,6 +120,16 @@ static void slot_was_free(struct sim_world *w, unsigned name)
                   key_base(name), (double)(w->now_us - since_us) / 1e6);
 }
 
+/* A daemon asks about a name once in a second of letters: of a lock that is given back elsewhere in a second that had
+ * letters before it hears when that is over, and its own waiters stand behind that lock until then. */
+static bool hears_later(const struct sim_world *w, const struct sim_msg *msg, unsigned name)
+{
+    const struct sim_oracle *o = &w->oracle;
+    unsigned maker = o->tok[msg->tok].daemon;
+    return maker < SIM_DAEMONS && maker != w->conn[msg->conn].daemon && o->letter_us[maker][name] != 0 &&
+           w->now_us - o->letter_us[maker][name] < LETTERS_US;
+}
+
 /* The end of a key is seen when it is released, or when the next command comes to that master. */
 static void key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote, unsigned name)
@@ -130,6 +140,8 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
                     vote->kind != VOTE_NOT_RUN;
     bool set = (msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE) && vote->kind == VOTE_YES;
     unsigned base = key_base(name);
+    if (released && hears_later(w, msg, name))
+        o->late_us[base] = w->now_us;
     if (set && o->given_back_us[name] != 0)
         slot_was_free(w, name);
     if (released && name_slots(w, base) != 0 && !has_key(w, name))
@@ -141,7 +153,7 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
     }
     if (released && next_us == 0 && *ends_us > w->now_us)
         *ends_us = w->now_us;
-    freed(w, base, *ends_us, true);
+    freed(w, base, *ends_us, w->now_us - o->late_us[base] >= LETTERS_US);
     if (next_us != 0)
         *ends_us = next_us;
 }
