@@ -106,6 +106,8 @@ struct sim_tok {
     uint64_t fence;
     int64_t released_us;
     int64_t deleted_us; /* a release, of any daemon, or BREAK first deleted a key of it; 0: none did */
+    int64_t
+        unheard_us; /* ... in a second of letters, so that its daemon may hear of it as late as then; 0: it was not */
     int64_t renewed_us; /* the first time it was renewed; 0: not yet */
     bool outlived;      /* a master crashed while it was held ... */
     bool thin;          /* ... and the first time fewer than Q others had its key */
@@ -121,6 +123,7 @@ struct sim_tok {
     /* Of a mark (oracle_kept.c): */
     uint32_t kept_of;      /* the token that it took the place of; 0: it is no mark */
     int64_t keep_ms;       /* for so long */
+    int64_t kept_sent_us;  /* it was first extended */
     int64_t kept_us;       /* +KEPT was said; 0: it was not */
     int64_t kept_until_us; /* ... and until when, in true time */
     uint16_t kept_had;     /* ... and masters that had it then */
@@ -347,6 +350,10 @@ void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct
 /* sim_break.c */
 void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name);
 void oracle_broke(struct sim_world *w, unsigned name);
+/* A daemon asks about a name once in a second of letters: of what ends in a second that had letters before it hears when
+ * that is over. */
+bool oracle_is_lettered(const struct sim_world *w, unsigned daemon, unsigned name);
+void oracle_deleted(struct sim_world *w, struct sim_tok *t);
 void oracle_hears_letter(struct sim_world *w, const struct sim_daemon *d, unsigned master, unsigned name);
 void oracle_relies(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t key, bool again);
 /* oracle_down.c: writers that become readers */

@@ -78,19 +78,22 @@ static bool is_recorded(const struct sim_world *w, const struct sim_daemon *d, u
 }
 
 /* A daemon that does not listen learns from its next renewal that its lock was given back elsewhere: a third of the TTL
- * after the last one, and up to a tenth of that later (renewal_plan()). Until then it answers from memory. */
+ * after the last one, and up to a tenth of that later (renewal_plan()). A daemon that asked within the last
+ * second, because of letters, asks again when that second is over. Until then both answer from memory. */
 bool oracle_is_unaware(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
     struct cursor cursor = {0};
     struct lock_row row;
     int64_t third_ms = w->plan->param[P_MAX_TTL] / 3;
     int64_t renewed_us = (third_ms + third_ms / 10 + 2 * w->plan->param[P_NODE_TIMEOUT]) * 1000;
-    while (daemon_is_deaf(w, d) &&
-           coordinator_lock_row(d->core, clock_ms(&d->clock, w->now_us), &cursor, &row)) {
+    int64_t timeouts_us = 2 * w->plan->param[P_NODE_TIMEOUT] * 1000;
+    while (coordinator_lock_row(d->core, clock_ms(&d->clock, w->now_us), &cursor, &row)) {
         if (row.session == 0 || (names_of(name_index(&row.name)) >> name & 1) == 0)
             continue;
         const struct sim_tok *t = &w->oracle.tok[oracle_tok(w, &row.token, name)];
-        if (t->deleted_us != 0 && w->now_us - t->deleted_us < renewed_us)
+        bool unheard = w->now_us - timeouts_us < t->unheard_us && t->unheard_us != 0;
+        bool deaf = daemon_is_deaf(w, d) && w->now_us - t->deleted_us < renewed_us;
+        if (t->deleted_us != 0 && (deaf || unheard))
             return true;
     }
     return false;

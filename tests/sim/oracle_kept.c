@@ -52,8 +52,10 @@ void oracle_sends_keep(struct sim_world *w, struct sim_daemon *d, const struct a
 void oracle_extends_kept(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                          uint32_t tok)
 {
-    const struct sim_tok *mark = &w->oracle.tok[tok];
+    struct sim_tok *mark = &w->oracle.tok[tok];
     bool looks = action->u.command.number == 1;
+    if (!looks && mark->kept_sent_us == 0)
+        mark->kept_sent_us = w->now_us;
     if (!looks && (unsigned)__builtin_popcount(mark->yes) < d->quorum)
         violation(w, 7, "d%u extends mark T%u of n%u, which only %d masters have as far as it knows",
                   d->index, tok, mark->name, __builtin_popcount(mark->yes));
@@ -138,7 +140,9 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
     if (mark->keep_ms == 0 || reply->until_ms > now_ms + mark->keep_ms)
         violation(w, 2, "d%u says that n%u is kept until %lld, longer than was asked", d->index, name,
                   (long long)reply->until_ms);
-    bool over = reply->until_ms <= now_ms || mark->broken;
+    bool stalled =
+        w->now_us >= mark->kept_sent_us + mark->keep_ms * 1000; /* its clock stood still meanwhile */
+    bool over = reply->until_ms <= now_ms || mark->broken || stalled;
     if (!over && have + lost < d->quorum)
         violation(w, 9, "d%u says that n%u is kept, but only %u masters have mark T%u", d->index, name, have,
                   tok);

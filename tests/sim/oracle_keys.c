@@ -189,8 +189,7 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
         (msg->third == 0 || before != msg->third))
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
-    if (w->oracle.tok[before].deleted_us == 0)
-        w->oracle.tok[before].deleted_us = w->now_us;
+    oracle_deleted(w, &w->oracle.tok[before]);
     oracle_covers_each(w, msg->name);
 }
 

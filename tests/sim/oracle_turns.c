@@ -120,14 +120,11 @@ static void slot_was_free(struct sim_world *w, unsigned name)
                   key_base(name), (double)(w->now_us - since_us) / 1e6);
 }
 
-/* A daemon asks about a name once in a second of letters: of a lock that is given back elsewhere in a second that had
- * letters before it hears when that is over, and its own waiters stand behind that lock until then. */
+/* The lock's daemon, whose own waiters stand behind it, may hear a second later that it was given back elsewhere. */
 static bool hears_later(const struct sim_world *w, const struct sim_msg *msg, unsigned name)
 {
-    const struct sim_oracle *o = &w->oracle;
-    unsigned maker = o->tok[msg->tok].daemon;
-    return maker < SIM_DAEMONS && maker != w->conn[msg->conn].daemon && o->letter_us[maker][name] != 0 &&
-           w->now_us - o->letter_us[maker][name] < LETTERS_US;
+    unsigned maker = w->oracle.tok[msg->tok].daemon;
+    return maker != w->conn[msg->conn].daemon && oracle_is_lettered(w, maker, name);
 }
 
 /* The end of a key is seen when it is released, or when the next command comes to that master. */

@@ -69,11 +69,30 @@ void break_lock(struct sim_world *w, unsigned name)
 
 /* ---- the oracle ---- */
 
-static void breaks(const struct sim_world *w, struct sim_tok *t)
+enum { LETTERS_US = 1000000 };
+
+bool oracle_is_lettered(const struct sim_world *w, unsigned daemon, unsigned name)
+{
+    int64_t letter_us = daemon < SIM_DAEMONS && name < SIM_KEYS ? w->oracle.letter_us[daemon][name] : 0;
+    return letter_us != 0 && w->now_us - letter_us < LETTERS_US;
+}
+
+void oracle_deleted(struct sim_world *w, struct sim_tok *t)
+{
+    if (t->deleted_us != 0)
+        return;
+    t->deleted_us = w->now_us;
+    FOR_NAMES(n, t->name)
+    {
+        if (oracle_is_lettered(w, t->daemon, n))
+            t->unheard_us = w->now_us + LETTERS_US;
+    }
+}
+
+static void breaks(struct sim_world *w, struct sim_tok *t)
 {
     t->broken = t->excused = true;
-    if (t->deleted_us == 0)
-        t->deleted_us = w->now_us;
+    oracle_deleted(w, t);
 }
 
 /* The key is about to be deleted. */
@@ -91,16 +110,12 @@ void oracle_breaks(struct sim_world *w, uint32_t key, unsigned name)
         o->broke[k->daemon][name] = key;
 }
 
-/* A daemon asks about a name once in a second of letters: of a lock that is broken in a second that had letters before it
- * hears when that is over. */
 static bool hears_later(const struct sim_world *w, unsigned name)
 {
-    enum { SECOND_US = 1000000 };
     const struct sim_oracle *o = &w->oracle;
     bool later = false;
     for (unsigned d = 0; d < w->daemons; d++)
-        later |= o->tok[o->broke[d][name]].deleted_us == w->now_us && o->letter_us[d][name] != 0 &&
-                 w->now_us - o->letter_us[d][name] < SECOND_US;
+        later |= o->tok[o->broke[d][name]].deleted_us == w->now_us && oracle_is_lettered(w, d, name);
     return later;
 }
 
