@@ -117,14 +117,16 @@ static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t 
 }
 
 /* So many slots must be in use, those beyond the number included (clients may name different numbers). What a LOOK
- * showed serves other heads for a while, and its answers are older. Whoever says split=1 was too late for free ones,
- * and after a time-out, or when the daemon's clock was put forward, there is no time to look. */
+ * showed serves other heads for a while, and its answers are older; much older where the daemon was stopped since.
+ * Whoever says split=1 was too late for free ones, and after a time-out, or when the daemon's clock was put forward,
+ * there is no time to look. */
 static void busy_slots(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
                        const struct reply *reply)
 {
     const struct sim_asked *a = &w->oracle.asked[request];
     int64_t timeout_us = w->plan->param[P_NODE_TIMEOUT] * 1000, since_us = a->at_us - LOOKED_US - timeout_us;
-    if (reply->split || w->now_us - a->at_us >= timeout_us - 1000 || d->stall.told_us >= a->at_us)
+    bool stopped = d->paused_until_us >= since_us;
+    if (reply->split || w->now_us - a->at_us >= timeout_us - 1000 || d->stall.told_us >= a->at_us || stopped)
         return;
     unsigned used = 0;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
