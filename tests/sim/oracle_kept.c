@@ -10,6 +10,8 @@
 #include "daemon/coordinator/base/token.h"
 #include "tests/sim/sim.h"
 
+enum { WOKEN_US = 1000000 };
+
 /* The mark is made for the UNLOCK of this token that is not answered yet. */
 static void kept_begins(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t of)
 {
@@ -161,13 +163,24 @@ static bool is_looked_after(const struct sim_world *w, const struct sim_tok *mar
            mark->incarnation == d->incarnation;
 }
 
+/* A daemon whose clock stood still since it asked tells a grant of keys that ended meanwhile. Its client hears of the
+ * stall, and nobody but that client was told anything. */
+static bool is_outdated(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
+{
+    unsigned have = 0;
+    for (unsigned i = d->first; i < d->masters; i++)
+        have += oracle_kept_ms(w, &w->master[i], clock_ms(&w->master[i].clock, w->now_us),
+                               oracle_key(w, tok)) != 0;
+    return have < d->quorum && d->paused_until_us + WOKEN_US >= w->now_us;
+}
+
 /* A lock of the name was granted, so the mark is over. */
 void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsigned name, uint32_t tok)
 {
     uint32_t kept = w->oracle.kept[name];
     const struct sim_tok *mark = &w->oracle.tok[kept];
     unsigned left = 0, blocking = quorum_blocking(d->masters - d->first);
-    if (w->oracle.tok[tok].broken) /* before its daemon heard that it has it */
+    if (w->oracle.tok[tok].broken || is_outdated(w, d, tok)) /* before its daemon heard that it has it */
         return;
     w->oracle.kept[name] = 0;
     if (kept == 0 || mark->broken || w->now_us >= mark->kept_until_us)
