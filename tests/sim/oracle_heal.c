@@ -151,12 +151,36 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
         at->confirmed_lost_us = msg->lost_us;
 }
 
-/* Q masters that count must have said so. Once they have, the masters of the same round that did not count
- * do count from the next round on. */
+/* The masters of a round in which Q said so count from the next round on, also those that did not count in it. */
+static void confirm(const struct sim_daemon *d, struct sim_extending *e, struct sim_tok *t)
+{
+    e->told = true;
+    for (unsigned i = d->first; i < d->masters; i++)
+        if (e->yes & oracle_bit(i))
+            t->at[i].confirmed_lost_us = t->at[i].extended_lost_us;
+}
+
+/* A round that lost a master meanwhile is decided in a step of its own. */
+static void told_later(struct sim_world *w, const struct sim_daemon *d, uint32_t key)
+{
+    struct sim_oracle *o = &w->oracle;
+    for (unsigned i = 1; i <= ORACLE_EXTENDS; i++) {
+        struct sim_extending *e = &o->extending[d->index][(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
+        if (e->tok != key)
+            continue;
+        if (__builtin_popcount(e->counts & ~oracle_differing(d)) >= (int)d->quorum)
+            confirm(d, e, &o->tok[key]);
+        return;
+    }
+}
+
+/* Q masters that count must have said so. */
 void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
     struct sim_tok *t = &w->oracle.tok[oracle_key(w, tok)];
     const struct sim_msg *heard = w->heard;
+    if (heard == NULL && oracle_is_ours(t, d))
+        told_later(w, d, oracle_key(w, tok));
     if (heard == NULL || !is_extend(heard) || heard->tok != oracle_key(w, tok) || !oracle_is_ours(t, d))
         return;
     struct sim_extending *e = extending_of(w, d, heard);
@@ -167,9 +191,5 @@ void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t to
     if (__builtin_popcount(oracle_fresh(w, d, e->yes)) < (int)d->quorum)
         violation(w, 9, "d%u says that T%u of n%u is extended, by masters that were not probed lately",
                   d->index, tok, t->name);
-    e->told = true;
-    for (unsigned i = d->first; i < d->masters; i++) {
-        if (e->yes & oracle_bit(i))
-            t->at[i].confirmed_lost_us = t->at[i].extended_lost_us;
-    }
+    confirm(d, e, t);
 }
