@@ -34,8 +34,9 @@ struct lead {
     struct run run;
     bool restart;
     char data[REDLOCK_WORD_BYTES + 1];
-    sigset_t watched, before; /* the signals that this process reads; its mask when it was started */
-    int signal;               /* the last one that is to end us; 0: none */
+    sigset_t watched, before;     /* the signals that this process reads; its mask when it was started */
+    struct sigaction child, pipe; /* as they were then, for SIGCHLD and SIGPIPE */
+    int signal;                   /* the last one that is to end us; 0: none */
     int64_t pause_ms;
 };
 
@@ -47,6 +48,12 @@ static void lead_watch_signals(struct lead *lead)
 {
     struct sigaction action;
 
+    /* As redlock_signals.c has it: a process that ignores SIGCHLD cannot wait for its children, and a closed stderr must
+     * not end us. */
+    (void)sigaction(SIGCHLD, NULL, &lead->child);
+    (void)sigaction(SIGPIPE, NULL, &lead->pipe);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&lead->watched);
     for (const int *number = lead_signals; *number; number++)
         if (*number == SIGCHLD || (sigaction(*number, NULL, &action) == 0 && action.sa_handler != SIG_IGN))
@@ -92,6 +99,8 @@ __attribute__((noreturn)) static void term_run(const struct lead *lead, pid_t le
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != leader)
         _exit(CODE_FAILED);
+    (void)sigaction(SIGCHLD, &lead->child, NULL);
+    (void)sigaction(SIGPIPE, &lead->pipe, NULL);
     (void)sigprocmask(SIG_SETMASK, &lead->before, NULL);
     int code = run_term(&run);
     (void)fflush(NULL);

@@ -1,8 +1,10 @@
 /* redlock lead: one of many leads, and the next one takes over. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/integ/command.h"
@@ -97,6 +99,36 @@ T(a_pause_lets_another_one_lead)
     ck_assert(!command_is_over(&one));
     kill(one.pid, SIGTERM);
     ck_assert_int_eq(command_code(&one), -SIGTERM);
+}
+
+/* Whoever starts it may ignore SIGCHLD, which programs inherit. */
+T(its_end_is_the_commands_where_sigchld_is_ignored)
+{
+    begin(PATIENT);
+    signal(SIGCHLD, SIG_IGN);
+    START(&one, redlock_binary(), "lead", "leader", "-c", "exit 7");
+    signal(SIGCHLD, SIG_DFL);
+    eventually(command_is_over(&one));
+    ck_assert_int_eq(command_code(&one), 7);
+}
+
+/* The program that read its messages has ended, and it has one more to say. */
+T(it_leads_on_when_nobody_reads_its_messages)
+{
+    char fifo[PATH + 8];
+    begin(PATIENT "allow_break: yes\n");
+    snprintf(fifo, sizeof fifo, "%s.log", path);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    int reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_ge(reader, 0);
+    START(&one, "sh", "-c", "exec $R lead leader -c 'echo $$ >>$F; exec sleep 1000' 2>$F.log");
+    (void)number_in(path);
+    close(reader);
+    ask(&a, "+BROKEN leader *", "BREAK leader");
+    eventually(has_led_twice());
+    ck_assert(!command_is_over(&one));
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), 128 + SIGTERM);
 }
 
 T(bad_options)
