@@ -62,7 +62,7 @@ static void lead_watch_signals(struct lead *lead)
 }
 
 /* Waits for a signal for so long; 0: none came. The term's process is in our group, so it has those of the terminal
- * already. */
+ * already. SIGUSR1 and SIGUSR2 are for the command: they would end a term that still waits for the lock. */
 static int lead_hear(struct lead *lead, int64_t timeout_ms, pid_t term)
 {
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ms / 1000),
@@ -72,7 +72,9 @@ static int lead_hear(struct lead *lead, int64_t timeout_ms, pid_t term)
 
     if (number <= 0 || number == SIGCHLD)
         return number > 0 ? number : 0;
-    if (number != SIGUSR1 && number != SIGUSR2)
+    if (number == SIGUSR1 || number == SIGUSR2)
+        term = lead->run.term->began ? term : 0;
+    else
         lead->signal = number;
     if (term > 0 && info.si_code != SI_KERNEL)
         (void)kill(term, number);

@@ -131,6 +131,32 @@ T(it_leads_on_when_nobody_reads_its_messages)
     ck_assert_int_eq(command_code(&one), 128 + SIGTERM);
 }
 
+static bool has_taken_its_signals(const struct command *command)
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/%d/status", (int)command->pid);
+    char *status = file_read(name);
+    bool taken = strstr(status, "ShdPnd:\t0000000000000000") != NULL;
+    free(status);
+    return taken;
+}
+
+/* It is for the command: while none runs, nothing happens. */
+T(sigusr2_ends_no_wait)
+{
+    begin(PATIENT);
+    lock(&a, "leader");
+    START(&one, redlock_binary(), "lead", "leader", "-c",
+          "trap '' USR2; trap 'exit 9' USR1; echo >$F; while :; do sleep 0.1; done");
+    eventually(rows_with(show(&a, "WAITERS"), "name=leader") == 1);
+    kill(one.pid, SIGUSR2);
+    eventually(has_taken_its_signals(&one));
+    ask(&a, "+UNLOCKED leader *", "UNLOCK leader");
+    (void)number_in(path);
+    kill(one.pid, SIGUSR1);
+    ck_assert_int_eq(command_code(&one), 9);
+}
+
 T(bad_options)
 {
     begin(PATIENT);
