@@ -28,6 +28,7 @@ enum {
         1000, /* the first pause, in which another host may lead; each further one is twice as long ... */
     PAUSE_MOST_MS = 60000,
     STEADY_MS = 60000, /* ... unless the command ran for so long */
+    AWAY_MOST_MS = 5000, /* the longest pause while redlockd is away or too few masters may vote */
 };
 
 struct lead {
@@ -37,7 +38,8 @@ struct lead {
     sigset_t watched, before;     /* the signals that this process reads; its mask when it was started */
     struct sigaction child, pipe; /* as they were then, for SIGCHLD and SIGPIPE */
     int signal;                   /* the last one that is to end us; 0: none */
-    int64_t pause_ms;
+    int64_t pause_ms;             /* the next pause after the command's end ... */
+    int64_t away_ms;              /* ... and the next one before redlockd is asked again */
 };
 
 /* ---- signals ---- */
@@ -81,15 +83,16 @@ static int lead_hear(struct lead *lead, int64_t timeout_ms, pid_t term)
     return number;
 }
 
-static void lead_pause(struct lead *lead)
+/* Pauses for *pause_ms, which becomes twice as long, but not longer than most_ms. */
+static void lead_pause(struct lead *lead, int64_t *pause_ms, int64_t most_ms)
 {
-    int64_t end_ms = boot_ms() + lead->pause_ms;
+    int64_t end_ms = boot_ms() + *pause_ms;
 
-    for (int64_t left_ms = lead->pause_ms; left_ms > 0 && !lead->signal; left_ms = end_ms - boot_ms())
+    for (int64_t left_ms = *pause_ms; left_ms > 0 && !lead->signal; left_ms = end_ms - boot_ms())
         (void)lead_hear(lead, left_ms, 0);
     if (lead->signal)
         signal_die(lead->signal);
-    lead->pause_ms = earlier_ms(2 * lead->pause_ms, PAUSE_MOST_MS);
+    *pause_ms = earlier_ms(2 * *pause_ms, most_ms);
 }
 
 /* ---- a term ---- */
@@ -137,6 +140,10 @@ static bool lead_again(struct lead *lead, int status, int64_t began_ms, int *cod
     const struct term *term = lead->run.term;
     char pause[DURATION_TEXT];
 
+    if (term->began)
+        lead->away_ms = PAUSE_MS;
+    if (term->began && boot_ms() - began_ms >= STEADY_MS)
+        lead->pause_ms = PAUSE_MS;
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : CODE_SIGNAL + WTERMSIG(status);
     if (lead->signal || (WIFSIGNALED(status) && !term->began))
         return false;
@@ -146,12 +153,13 @@ static bool lead_again(struct lead *lead, int status, int64_t began_ms, int *cod
     }
     if (term->began ? !lead->restart : !may_help(*code))
         return false;
-    if (term->began && boot_ms() - began_ms >= STEADY_MS)
-        lead->pause_ms = PAUSE_MS;
-    if (term->began)
-        say_line("%s: %s has ended (exit code %d): the lock is given up, and asked for again in %s",
-                 lead->run.take.name, lead->run.argv[0], *code, duration_text(lead->pause_ms, pause));
-    lead_pause(lead);
+    if (!term->began) {
+        lead_pause(lead, &lead->away_ms, AWAY_MOST_MS);
+        return true;
+    }
+    say_line("%s: %s has ended (exit code %d): the lock is given up, and asked for again in %s",
+             lead->run.take.name, lead->run.argv[0], *code, duration_text(lead->pause_ms, pause));
+    lead_pause(lead, &lead->pause_ms, PAUSE_MOST_MS);
     return true;
 }
 
@@ -282,7 +290,7 @@ static bool lead_options(struct lead *lead, int argc, char **argv, int *code)
 
 int cmd_lead(int argc, char **argv)
 {
-    struct lead lead = {.run = RUN_BEGIN, .pause_ms = PAUSE_MS};
+    struct lead lead = {.run = RUN_BEGIN, .pause_ms = PAUSE_MS, .away_ms = PAUSE_MS};
     struct run *run = &lead.run;
     int code;
 

@@ -157,6 +157,49 @@ T(sigusr2_ends_no_wait)
     ck_assert_int_eq(command_code(&one), 9);
 }
 
+static unsigned told(const char *text)
+{
+    unsigned count = 0;
+
+    for (const char *at = errors(&one); (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+/* Nobody leads while redlockd is away, so it is asked again soon, however long it has been away: after 0, 1, 3, 7, 12
+ * and 17 s. */
+T(an_absent_redlockd_is_asked_every_5_s)
+{
+    begin(PATIENT);
+    client_close(&a);
+    daemon_signal(&redlockd, SIGKILL);
+    ck_assert_int_eq(daemon_exit(&redlockd), -SIGKILL);
+    START(&one, redlock_binary(), "lead", "leader", "-c", "echo >$F; exec sleep 1000");
+    eventually_within(told("is redlockd running there?") == 6, 26000);
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), -SIGTERM);
+}
+
+/* What it was away for before the command ran does not count any more. */
+T(an_absent_redlockd_is_asked_soon_again)
+{
+    begin("node_timeout: 250ms\ndefault_ttl: 1s\n");
+    client_close(&a);
+    for (unsigned outage = 0; outage < 2; outage++) {
+        daemon_signal(&redlockd, SIGKILL);
+        ck_assert_int_eq(daemon_exit(&redlockd), -SIGKILL);
+        if (outage == 0)
+            START(&one, redlock_binary(), "lead", "leader", "-c", "echo >$F; exec sleep 1000");
+        eventually(told("is redlockd running there?") == 3 + 3 * outage); /* 0, 1 and 3 s later */
+        daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+        daemon_listens(&redlockd);
+        eventually(access(path, F_OK) == 0);
+        (void)unlink(path);
+    }
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), 128 + SIGTERM);
+}
+
 T(bad_options)
 {
     begin(PATIENT);
