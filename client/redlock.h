@@ -235,7 +235,8 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
 
 /* Gives the lock back and frees the object, whatever redlockd answers. REDLOCK_OK: given back.
  * REDLOCK_LOST or REDLOCK_NOTHELD: the lock was lost before, and another may have had it while you worked.
- * REDLOCK_NOQUORUM, _NOANSWER, _CONNECT: not known; the lock is free when its TTL is over at the latest.
+ * REDLOCK_NOQUORUM, _NOANSWER, _CONNECT: not known, as when the connection broke before the answer; the lock is free
+ * when its TTL is over at the latest.
  * REDLOCK_ARGUMENT (the lock is still waited for, or already being given back) and REDLOCK_MISUSE: nothing
  * was done. */
 enum redlock_error redlock_unlock(struct redlock_lock *lock);

@@ -163,6 +163,7 @@ struct redlock_lock {
     unsigned asks;             /* requests of the program that point here */
     bool orphan;               /* the program has let go of it: freed when its own request is over */
     bool give_back;            /* UNLOCK as soon as RESUME is answered */
+    bool unsure;               /* a connection ended before it answered what gives the lock back */
     bool warned;               /* ON_EXPIRING was told for this deadline */
     bool listed;               /* in a bucket */
     uint64_t bound;            /* session lock: the connection that holds it */

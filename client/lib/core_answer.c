@@ -117,6 +117,14 @@ static const char *not_kept_text(enum redlock_error error)
            "given back";
 }
 
+/* Nobody holds the lock by its token, since it was lost, or since redlockd gave it back and the answer was lost with
+ * the connection before this one, or at that connection's end. */
+static bool is_unsure(const struct redlock_lock *lock, const struct answer *answer)
+{
+    return lock->state == LOCK_GIVING && lock->unsure && answer->code == ANSWER_REFUSED &&
+           answer->refusal == REPLY_NOTHELD;
+}
+
 static void given(struct redlock_lock *lock, const struct answer *answer)
 {
     struct core *core = lock->core;
@@ -124,6 +132,13 @@ static void given(struct redlock_lock *lock, const struct answer *answer)
     ask_idle(core, &lock->own);
     if (is_not_kept(lock, answer))
         return;
+    if (is_unsure(lock, answer)) {
+        lock_given(lock, REDLOCK_NOANSWER,
+                   lock->keep_ms
+                       ? "the connection ended before the answer: the lock is free, or the name is kept"
+                       : "the connection ended before the answer: the lock is free now");
+        return;
+    }
     if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->keep_ms && !core->takes_keeps)
         lock->not_kept = REDLOCK_UNSUPPORTED;
     if (lock->state == LOCK_GIVING && answer->code == ANSWER_UNLOCKED && lock->not_kept) {

@@ -342,6 +342,7 @@ void lock_unanswered(struct redlock_lock *lock, int64_t now_ms)
     struct core *core = lock->core;
     struct ask *ask = &lock->own;
 
+    lock->unsure |= ask->verb == ASK_UNLOCK || lock->give_back;
     if (ask->verb == ASK_UNLOCK || (lock->state == LOCK_ASKED && !ask->cancelled)) {
         ask_requeue(core, ask);
         return;

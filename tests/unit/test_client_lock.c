@@ -97,6 +97,32 @@ T(not_kept_since_it_was_lost)
     expect_silence(w);
 }
 
+/* redlockd gave the lock back, and its answer was lost with the connection: that the token holds nothing any more does
+ * not say that the lock was lost before. */
+T(given_back_when_the_connection_ends)
+{
+    for (int keep = 0; keep < 2; keep++) {
+        struct world *w = keeps(" features=keep");
+        struct redlock_lock *lock = TAILQ_FIRST(&w->core->locks);
+        if (!keep)
+            lock->keep_ms = 0;
+        expect_line(w,
+                    keep ? "#* UNLOCK job token=" TOKEN_A " keep=3600000" : "#* UNLOCK job token=" TOKEN_A);
+        goes_down(w);
+        expect_told(w, "down *");
+        dial(w, true);
+        says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld features=keep", (long long)w->now_ms);
+        expect_told(w, "up *");
+        expect_line(w, "#* UNLOCK job token=" TOKEN_A "*");
+        says(w, "%s -NOTHELD job : nobody holds it by that token", tag(w));
+        expect_told(w, keep ? "unlock job noanswer : *or the name is kept"
+                            : "unlock job noanswer : *is free now");
+        expect_nothing(w);
+        ck_assert_uint_eq(w->core->locks_count, 0);
+        core_free(w->core);
+    }
+}
+
 /* Over TCP the answer of HELLO may have been slow: its way is taken off, and 0.1 %, and 1 ms. */
 T(held_until_less_on_another_clock)
 {
