@@ -82,12 +82,17 @@ enum redlock_error redlock_unlock(struct redlock_lock *lock)
 
 enum redlock_error redlock_unlock_lost(struct redlock_lock *lock, enum redlock_loss loss)
 {
-    enum redlock_error error = handle_usable(redlock_of(lock), true);
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
 
     if (error)
         return error;
+    const char *before = lock->loss; /* of an UNLOCK that is under way */
     lock->loss = loss == REDLOCK_LOSS_CLOCK ? "clock" : "expired";
-    return redlock_unlock(lock);
+    uint64_t request = redlock_unlock_begin(lock);
+    if (!request)
+        lock->loss = before;
+    return await_request(redlock, request);
 }
 
 enum redlock_error redlock_unlock_keep(struct redlock_lock *lock, int64_t keep_ms)

@@ -186,10 +186,11 @@ uint64_t redlock_unlock_keep_begin(struct redlock_lock *lock, int64_t keep_ms)
         (void)handle_says(redlock, REDLOCK_ARGUMENT, "keep_ms is 1 to 30 days");
         return 0;
     }
+    int64_t before_ms = lock->keep_ms; /* of an UNLOCK that is under way */
     lock->keep_ms = keep_ms;
     uint64_t request = lock_ask(lock, ASK_UNLOCK, 0);
     if (!request)
-        lock->keep_ms = 0;
+        lock->keep_ms = before_ms;
     return request;
 }
 

@@ -59,7 +59,9 @@ void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name)
 {
     size_t len = 0;
 
-    for (const char *at = name; *at && len < REDLOCK_NAME_BYTES; len++) {
+    if (!text)
+        return;
+    for (const char *at = name ? name : ""; *at && len < REDLOCK_NAME_BYTES; len++) {
         char byte = shown(at);
         text[len] = byte ? byte : *at;
         at += byte ? 3 : 1;

@@ -44,6 +44,25 @@ T(many_requests_at_once)
     redlock_close(redlock);
 }
 
+/* Nothing is done by what is refused, also about the request before it. */
+T(a_second_unlock_is_refused)
+{
+    begin(PATIENT);
+    struct redlock *redlock = open_unix(&redlockd, &told);
+    struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
+
+    ck_assert_uint_gt(redlock_unlock_keep_begin(lock, 3600000), 0);
+    ck_assert_uint_eq(redlock_unlock_keep_begin(lock, 1000), 0);
+    ck_error(redlock, REDLOCK_ARGUMENT);
+    ck_assert_int_eq(redlock_unlock_lost(lock, REDLOCK_LOSS_CLOCK), REDLOCK_ARGUMENT);
+    run_until(redlock, told.count[REDLOCK_ON_UNLOCK] == 1);
+    ck_assert_uint_eq(told.failed[REDLOCK_ON_UNLOCK], 0);
+    const char *row = row_with(show(&raw, "LOCKS"), "mode=kept");
+    ck_assert_ptr_nonnull(row);
+    ck_assert_int_gt(number(row, "left"), 3500000);
+    redlock_close(redlock);
+}
+
 T(a_wait_is_served_or_cancelled)
 {
     begin(PATIENT);

@@ -47,4 +47,7 @@ T(people_see_the_bytes_but_no_control_characters)
     ck_assert_str_eq(text, "file:a b:c");
     redlock_name_shown(text, "%C3%A9%0A%1B%zz%2");
     ck_assert_str_eq(text, "\xc3\xa9%0A%1B%zz%2");
+    redlock_name_shown(text, NULL);
+    ck_assert_str_eq(text, "");
+    redlock_name_shown(NULL, "job");
 }
