@@ -116,12 +116,12 @@ static void say_who(struct run *run)
         say_line("%s: another host had it a moment ago", run->take.name);
 }
 
-bool every_again(struct run *run, int code)
+bool every_again(struct run *run)
 {
     enum { SPLITS = 5, PAUSE_MS = 200 };
     unsigned pause_ms = 20 + (unsigned)(boot_ms() ^ getpid()) % PAUSE_MS;
 
-    if (run->every.period_ms < 0 || code != CODE_BUSY ||
+    if (run->every.period_ms < 0 || redlock_error(run->redlock) != REDLOCK_BUSY ||
         !strstr(redlock_error_text(run->redlock), " split=1"))
         return false;
     const struct timespec pause = {.tv_nsec = 1000000 * (long)pause_ms};
@@ -137,6 +137,16 @@ int every_busy(struct run *run, int code)
     return CODE_OK;
 }
 
+/* Another host may run it again if redlockd does not keep the name; while it is away, nobody has the lock before its time
+ * is over. */
+static int64_t every_patience_ms(const struct run *run)
+{
+    enum { LEAST_MS = 3000, MOST_MS = 30000 };
+    int64_t valid_ms = redlock_valid_ms(run->lock);
+
+    return valid_ms < LEAST_MS ? LEAST_MS : earlier_ms(valid_ms, MOST_MS);
+}
+
 enum redlock_error every_unlock(struct run *run)
 {
     const struct every *every = &run->every;
@@ -144,10 +154,12 @@ enum redlock_error every_unlock(struct run *run)
 
     if (every->period_ms < 0 || left_ms <= 0 || (run->code != CODE_OK && !every->tries))
         return redlock_unlock(run->lock);
+    redlock_set_timeout(run->redlock, every_patience_ms(run));
     enum redlock_error error = redlock_unlock_keep(run->lock, left_ms);
-    if (error != REDLOCK_BADREQUEST && error != REDLOCK_LIMIT && error != REDLOCK_UNSUPPORTED)
+    if (error == REDLOCK_OK || error == REDLOCK_LOST || error == REDLOCK_NOTHELD)
         return error;
+    const char *text = text_for_people(redlock_error_text(run->redlock));
     say_line("%s: %s has ended, but the next host may run it, too: %s", run->take.name, run->argv[0],
-             text_for_people(redlock_error_text(run->redlock)));
+             *text ? text : redlock_error_name(error));
     return REDLOCK_OK;
 }

@@ -27,7 +27,7 @@ enum {
     PAUSE_MS =
         1000, /* the first pause, in which another host may lead; each further one is twice as long ... */
     PAUSE_MOST_MS = 60000,
-    STEADY_MS = 60000, /* ... unless the command ran for so long */
+    STEADY_MS = 60000,   /* ... unless the command ran for so long */
     AWAY_MOST_MS = 5000, /* the longest pause while redlockd is away or too few masters may vote */
 };
 

@@ -174,7 +174,7 @@ int run_term(struct run *run)
         return CODE_FAILED;
     do
         run->lock = take_lock(run->redlock, &run->take, run->signals, &code);
-    while (!run->lock && every_again(run, code));
+    while (!run->lock && every_again(run));
     if (!run->lock) {
         code = every_busy(run, code);
         redlock_close(run->redlock);

@@ -119,7 +119,7 @@ bool every_option(struct run *run, int option, const char *value);
 /* All options were read, and the lock is asked for next. Returns false after it has said what is wrong. */
 bool every_begin(struct run *run);
 /* The lock was not taken, nor by anybody else: whether to ask again, after a pause that this makes. */
-bool every_again(struct run *run, int code);
+bool every_again(struct run *run);
 /* The exit code when the lock was not taken: 0 where another has it, since then the job is done. */
 int every_busy(struct run *run, int code);
 /* The command has ended: gives the lock back, and keeps the name if it is to be kept. */

@@ -1,8 +1,14 @@
 /* redlock run --every: once a period, on one of many hosts. */
 #include "tests/integ/command.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static struct cluster masters;
 static struct daemon redlockd;
@@ -87,6 +93,88 @@ T(redlockd_does_not_keep_it)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--every", "1m", "more", "--", "true"), 0);
     ck_assert_ptr_nonnull(strstr(errors(&c), "redlockd keeps too many names already"));
     ck_assert(cluster_gave_back(&masters, "more"));
+}
+
+static void redlockd_dies(void)
+{
+    client_close(&a);
+    daemon_signal(&redlockd, SIGKILL);
+    ck_assert_int_eq(daemon_exit(&redlockd), -SIGKILL);
+}
+
+/* The job ends while redlockd is away: as long as the lock lasts nobody else has it, so its name can still be kept. */
+T(redlockd_is_back_when_the_job_has_ended)
+{
+    char path[PATH];
+    begin(PATIENT);
+    snprintf(path, sizeof path, "%s/word", folder_new("words"));
+    setenv("F", path, 1);
+    START(&c, redlock_binary(), "run", "--every", "1h", "job", "-c",
+          "echo >$F; while [ -e $F ]; do sleep 0.05; done");
+    (void)number_in(path);
+    redlockd_dies();
+    (void)unlink(path);
+    for (int64_t end_ms = now_ms() + 4500; now_ms() < end_ms; nap())
+        ck_assert(!command_is_over(&c));
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    ck_assert_int_eq(command_code(&c), 0);
+    ck_assert_str_eq(errors(&c), "");
+    client_open(&a, &redlockd);
+    ck_assert(is_kept("job"));
+}
+
+T(redlockd_does_not_come_back)
+{
+    char pid[16];
+    begin("node_timeout: 250ms\ndefault_ttl: 5s\n");
+    snprintf(pid, sizeof pid, "%d", (int)redlockd.pid);
+    setenv("P", pid, 1);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--every", "1h", "job", "-c", "kill -KILL $P"), 0);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "job: sh has ended, but the next host may run it, too: "));
+    ck_assert_ptr_nonnull(strstr(errors(&c), redlockd.path));
+}
+
+/* A redlockd at which many ask at once, so that nobody wins the first time. */
+static void split_once(int listener)
+{
+    char line[1100], tag[64], verb[16];
+    unsigned locks = 0;
+
+    FILE *in = fdopen(accept(listener, NULL, NULL), "r+");
+    while (fgets(line, sizeof line, in) && sscanf(line, "%63s %15s", tag, verb) == 2) {
+        long long ms = now_ms();
+        fseek(in, 0, SEEK_CUR);
+        if (strcmp(verb, "HELLO") == 0)
+            fprintf(in, "%s +HELLO proto=1 server=redlockd/9 now=%lld features=keep\n", tag, ms);
+        else if (strcmp(verb, "LOCK") == 0 && locks++ == 0)
+            fprintf(in, "%s -BUSY job split=1 : nobody won\n", tag);
+        else if (strcmp(verb, "LOCK") == 0)
+            fprintf(in, "%s +LOCKED job token=%040d fence=7 valid=30000 until=%lld\n", tag, 7, ms + 30000);
+        else
+            fprintf(in, "%s +KEPT job until=%lld confirmed=3/3\n", tag, ms + 1000);
+        fflush(in);
+    }
+    _exit(0);
+}
+
+/* The job is not done then, so its exit code for a job that another host does is not given. */
+T(nobody_won)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/sock", folder_new("split"));
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        split_once(listener);
+    }
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-a", address.sun_path, "--every", "1h", "-E", "3",
+                         "job", "--", "echo", "done"),
+                     0);
+    ck_assert_str_eq(output(&c), "done\n");
 }
 
 T(too_few_masters)
