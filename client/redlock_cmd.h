@@ -101,6 +101,8 @@ const char *duration_text(int64_t ms, char *out);
 int signals_open(const int *signals);
 bool signals_more(int fd, const int *signals); /* adds signals; false: said why */
 int signal_next(int fd);                       /* 0: none now */
+/* Whether these signals end this process as if nobody watched them: while it writes to what nobody may read. */
+void signals_pass(bool pass);
 /* Sets signals back as they were when we started, for a program that is to be executed. */
 void signals_restore(void);
 /* Ends this process by the signal as if nobody had caught it, so that a shell sees why. */

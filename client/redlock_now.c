@@ -94,12 +94,14 @@ static void print_object(const char *name, const struct redlock_now *now)
 
 static void watch_changed(struct watching *watching, const struct redlock_now *now)
 {
-    (watching->json ? print_object : print_words)(watching->name, now);
     watching->told = true;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return;
-    watching->written = errno;
-    watching->code = CODE_FAILED;
+    signals_pass(true);
+    (watching->json ? print_object : print_words)(watching->name, now);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        watching->written = errno;
+        watching->code = CODE_FAILED;
+    }
+    signals_pass(false);
 }
 
 static void watch_happened(struct redlock *redlock, const struct redlock_event *event, void *user)

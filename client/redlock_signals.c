@@ -71,6 +71,11 @@ int signal_next(int fd)
     return read(fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
 
+void signals_pass(bool pass)
+{
+    (void)sigprocmask(pass ? SIG_UNBLOCK : SIG_BLOCK, &signals.watched, NULL);
+}
+
 void signals_restore(void)
 {
     (void)sigaction(SIGPIPE, &signals.pipe, NULL);

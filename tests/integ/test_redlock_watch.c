@@ -1,7 +1,11 @@
 /* redlock watch: a line says who has a name, and another one each change. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +103,34 @@ T(it_ends_when_nobody_reads)
     ck_assert_str_eq(output(&one), "name=leader state=free\n");
     ck_assert_int_eq(RUN(&one, "sh", "-c", "$R watch leader >/dev/full"), 125);
     ck_assert_ptr_nonnull(strstr(errors(&one), "cannot write the result: No space left on device"));
+}
+
+/* Its reader stands still, and the pipe is full. */
+T(a_signal_ends_it_where_nobody_reads_on)
+{
+    char fifo[PATH];
+    int held = 0;
+    begin(PATIENT);
+    snprintf(fifo, sizeof fifo, "%s/lines", folder_new("fifo"));
+    setenv("F", fifo, 1);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    int reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_gt(fcntl(reader, F_SETPIPE_SZ, 4096), 0);
+    START(&one, "sh", "-c", "exec $R watch leader >$F");
+    lock(&a, "leader data=0");
+    for (unsigned i = 0; held < 3900; i++) {
+        ck_assert_uint_lt(i, 1000);
+        ask(&a, "+DATA leader *", "DATA leader data=%0200u", i);
+        nap();
+        ck_assert_int_eq(ioctl(reader, FIONREAD, &held), 0);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        ask(&a, "+DATA leader *", "DATA leader data=more-%0200u", i);
+        nap();
+    }
+    kill(one.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&one), -SIGTERM);
+    close(reader);
 }
 
 static void refused(int code, const char *text, const char *option, const char *name)
