@@ -205,7 +205,7 @@ static void ask_note(struct world *w, struct asked *asked)
     if (what->verb == VERB_UNLOCK && what->has_token)
         world_forget(w, names, &what->token, 0, 0);
     else if (what->verb == VERB_UNLOCK)
-        asked->slot = world_give_back(w, names, asked->session);
+        asked->slot = world_give_back(w, names, asked->session, what->keep_ms != 0);
     if (asked->down)
         world_downgrade(w, &what->token, true);
 }

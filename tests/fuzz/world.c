@@ -151,7 +151,7 @@ void world_forget(struct world *w, uint16_t names, const struct token *token, ui
     }
 }
 
-uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session)
+uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session, bool keeps)
 {
     bool sure = true;
     for (unsigned i = 1; i <= HOLDS; i++) {
@@ -162,6 +162,8 @@ uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session)
             hold->depth--;
             return sure ? hold->slot : 0;
         }
+        if (keeps && hold->slot != 0) /* that is refused */
+            return 0;
         hold->held = false;
         if (hold->slot != 0 && hold->until_ms > w->now_ms)
             return sure ? hold->slot : 0;

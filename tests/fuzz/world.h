@@ -83,8 +83,8 @@ void world_forget(struct world *w, uint16_t names, const struct token *token, ui
                   uint64_t request);
 
 /* The session gives back the name or list without a token: of several slots the latest, which is returned as in a
- * reply; 0: it is not known, or there is none. */
-uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session);
+ * reply; 0: it is not known, or there is none. keeps: UNLOCK keep=, which is refused of a slot. */
+uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session, bool keeps);
 
 /* Another daemon gets a slot of a name (from 1), or the name (0), until then, by keys on a quorum. */
 void world_taken(struct world *w, unsigned name, unsigned slot, int64_t until_ms);
