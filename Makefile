@@ -35,6 +35,9 @@ endif
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -I. $(WARNINGS) \
               $(if $(WERROR),-Werror) -fno-omit-frame-pointer $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 ALL_CFLAGS += $(if $(CRYPTO),,-DREDLOCKD_NO_TLS)
+# The folder in which it is built leaves no trace in what is built.
+NO_TRACE := -fdebug-prefix-map=$(CURDIR)=.
+ALL_CFLAGS += $(NO_TRACE)
 ALL_LDFLAGS := -fno-lto $(HARDEN_LD) $(LDFLAGS)
 ifdef ASAN
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -47,7 +50,7 @@ ifeq ($(origin LTO),undefined)
 LTO := $(if $(ASAN)$(filter -O0 --coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
        $(CC) -Werror -flto=auto -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=auto -ffat-lto-objects))
 endif
-LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
+LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(NO_TRACE) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c daemon/coordinator/*/*.c))
 NO_SRC     := $(if $(filter no,$(TLS)),$(filter-out %/wire_none.c %/handshakes.c,$(wildcard daemon/wire/*.c)),daemon/wire/wire_none.c)
@@ -55,7 +58,7 @@ LUA        := $(wildcard proto/lua/*.lua proto/lua/part/*.lua)
 DAEMON_SRC := $(filter-out $(NO_SRC),$(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC)))
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o) $(BUILD)/proto/lua.o
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)
-LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o,$(OBJ))
+LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o $(BUILD)/daemon/version.o,$(OBJ))
 # The programs that hold the tests; tests/*/*.mk say which files each of them is linked from. Where a program is to be
 # run for one file's tests only, it is named PROGRAM:FILE.
 UNIT       := $(BUILD)/tests/unit/unit
@@ -83,6 +86,15 @@ quiet   = $(Q)$(if $(Q),$(if $(SILENT),,printf '  %-5s %s\n' $(1) '$(2)' &&))
 all: $(BUILD)/redlockd ## build the daemon, the client library and the command (the default)
 
 $(OBJ): ALL_CFLAGS += $(LTO)
+
+# Changes only when the commit does. Whoever may not ask git (root, in a clone of another user's) keeps what is there.
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@found=$$(systemd/commit.sh); [ "$$found" = "$$(cat $@ 2>/dev/null)" ] || \
+	    { [ -e $@ ] && [ "$${found% *}" = unknown ]; } || echo "$$found" >$@
+
+$(BUILD)/daemon/version.o: $(BUILD)/commit
+$(BUILD)/daemon/version.o: ALL_CFLAGS += -DREDLOCKD_COMMIT='"$(shell sed 's/ .*//' $(BUILD)/commit)"'
 
 $(BUILD)/redlockd: $(OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
@@ -212,5 +224,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk systemd/*.mk tests/*/*.mk | expand -t 16
 
-.PHONY: all objects deps run demo check asan stalls lint format layers purity install uninstall clean help
+FORCE:
+.PHONY: FORCE all objects deps run demo check asan stalls lint format layers purity install uninstall clean help
 .SECONDARY:

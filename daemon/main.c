@@ -19,6 +19,7 @@
 #include "daemon/notify.h"
 #include "daemon/passed.h"
 #include "daemon/reload.h"
+#include "daemon/version.h"
 
 #define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"
 
@@ -32,7 +33,7 @@ static const char usage[] =
     "  --check         report every error of the configuration, start nothing\n"
     "  --print-config  print the configuration with all defaults, start nothing\n"
     "  --dev[=N]       try it: N (5) throw-away Redis masters, no configuration; gone at the end\n"
-    "  --version       print the version\n"
+    "  --version       print the version, the commit and the libraries\n"
     "  -h, --help      print this\n"
     "\n"
     "SIGTERM or SIGINT drains and stops; a second one stops at once. See redlockd(8).\n";
@@ -86,7 +87,7 @@ static struct options options_parse(int argc, char **argv)
         case OPT_CHECK: o.check = true; break;
         case OPT_PRINT: o.print = true; break;
         case OPT_DEV: o.dev = dev_masters(optarg); break;
-        case OPT_VERSION: puts("redlockd " REDLOCKD_VERSION); exit(EXIT_SUCCESS);
+        case OPT_VERSION: version_print(stdout); exit(EXIT_SUCCESS);
         case 'h':
         case OPT_HELP: fputs(usage, stdout); exit(EXIT_SUCCESS);
         default: usage_error(""); /* getopt_long() has printed the reason */

@@ -60,14 +60,14 @@ includes "${files[@]}" | only 'daemon/(coordinator|node|conn)/[^"]*' |
 includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] tests/bench/*.[ch] | only 'daemon/[^"]*_private\.h' |
     { grep -vE '^daemon/([a-z]+)/.*"daemon/\1/' || true; } | refuse 'a private header stays in its folder'
 
-mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')
-includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp includes hiredis'
+mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]|daemon/version\.c')
+includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp, and version.c for its version, include hiredis'
 
-mapfile -t files < <(others 'daemon/conf/.*')
-includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
+mapfile -t files < <(others 'daemon/(conf/.*|version\.c)')
+includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf, and version.c for its version, include libyaml'
 
-mapfile -t files < <(others 'daemon/wire/.*|proto/secret\.c')
-includes "${files[@]}" | only 'openssl/.*' | refuse 'only wire, and proto/secret for SHA-256, include OpenSSL'
+mapfile -t files < <(others 'daemon/(wire/.*|version\.c)|proto/secret\.c')
+includes "${files[@]}" | only 'openssl/.*' | refuse 'only wire, proto/secret for SHA-256, and version.c for its version, include OpenSSL'
 includes daemon/wire/*.[ch] | only 'daemon/[^"]*' | except 'daemon/(wire/[a-z_]+|buffer|clock)\.h' |
     refuse 'a wire knows only bytes and time'
 

@@ -258,6 +258,17 @@ T(check_names_every_error)
     ck_assert(daemon_logged(&other, "\nacl: ACL SETUSER redlockd on >... resetkeys ~redlock:* "));
 }
 
+/* The first line is that of scripts; the commit is 40 digits, unless nobody knows it. */
+T(version)
+{
+    daemon_configure(&other, NULL, "");
+    ck_assert_int_eq(run((const char *const[]){"--version", NULL}), 0);
+    ck_assert(daemon_logged(&other, "redlockd " REDLOCKD_VERSION "\ncommit "));
+    static const char *const libraries[] = {"\nlibraries: libevent ", ", hiredis ", ", libyaml "};
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        ck_assert_msg(daemon_logged(&other, libraries[i]), "no %s", libraries[i]);
+}
+
 T(exit_codes)
 {
     daemon_configure(&other, NULL, "");

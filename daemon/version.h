@@ -1,0 +1,10 @@
+/* What this build is made of. */
+#ifndef DAEMON_VERSION_H
+#define DAEMON_VERSION_H
+
+#include <stdio.h>
+
+/* Prints the version, the commit and the libraries, a line each. */
+void version_print(FILE *out);
+
+#endif
