@@ -35,8 +35,10 @@ endif
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -I. $(WARNINGS) \
               $(if $(WERROR),-Werror) -fno-omit-frame-pointer $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 ALL_CFLAGS += $(if $(CRYPTO),,-DREDLOCKD_NO_TLS)
-# The folder in which it is built leaves no trace in what is built.
-NO_TRACE := -fdebug-prefix-map=$(CURDIR)=.
+# The folder in which it is built leaves no trace in what is built. With link-time optimisation gcc 12 does not tell the
+# assembler, which clang has built in.
+COMMA := ,
+NO_TRACE := -fdebug-prefix-map=$(CURDIR)=. $(call compiles,-Wa$(COMMA)--debug-prefix-map$(COMMA)$(CURDIR)=.)
 ALL_CFLAGS += $(NO_TRACE)
 ALL_LDFLAGS := -fno-lto $(HARDEN_LD) $(LDFLAGS)
 ifdef ASAN

@@ -1,16 +1,15 @@
-# Debian packages, and what tries them.
+# The source archive, Debian packages, the container image, and what tries them.
 DEB_DIR := $(BUILD)/deb/redlockd-$(VERSION)
-# All files but what was built; an unpacked archive has no list of them.
-SOURCES := if git ls-files --error-unmatch Makefile >/dev/null 2>&1; then git ls-files -z; \
-           else find . -path ./build -prune -o -path ./.git -prune -o ! -type d -print0; fi
 # The makes below are not part of this one.
 ALONE   := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
+dist: ## the sources of the last commit, as build/dist/redlockd-VERSION.tar.xz: the same bytes each time
+	@systemd/archive.sh $(BUILD)/dist redlockd-$(VERSION) committed
+	@sha256sum $(BUILD)/dist/redlockd-$(VERSION).tar.xz
+
 deb-source:
-	rm -rf $(BUILD)/deb
-	mkdir -p $(DEB_DIR)
-	$(SOURCES) | xargs -0 cp --no-dereference --parents -t $(DEB_DIR)
-	tar -C $(BUILD)/deb -cJf $(BUILD)/deb/redlockd_$(VERSION).orig.tar.xz redlockd-$(VERSION)
+	@systemd/archive.sh $(BUILD)/deb redlockd-$(VERSION)
+	mv $(DEB_DIR).tar.xz $(BUILD)/deb/redlockd_$(VERSION).orig.tar.xz
 	cp -r systemd/debian $(DEB_DIR)/debian
 
 deb: deb-source ## Debian packages, in build/deb; what building and testing them needs is in systemd/debian/control
@@ -25,4 +24,4 @@ deb-check: deb-source ## ROOT=DIR [BARE=DIR]: the same in that Debian tree; inst
 image: all ## a container image of this build, for docker load or podman load; needs buildah, and root
 	systemd/image.sh $(BUILD) $(VERSION)
 
-.PHONY: image deb deb-check deb-source
+.PHONY: dist image deb deb-check deb-source
