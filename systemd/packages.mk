@@ -21,7 +21,13 @@ deb: deb-source ## Debian packages, in build/deb; what building and testing them
 deb-check: deb-source ## ROOT=DIR [BARE=DIR]: the same in that Debian tree; install and try them there, or in BARE, as root
 	systemd/deb-check.sh $(BUILD)/deb "$(ROOT)" "$(BARE)"
 
-image: all ## a container image of this build, for docker load or podman load; needs buildah, and root
-	systemd/image.sh $(BUILD) $(VERSION)
+image: all ## a container image of this build, for docker load or podman load
+	@systemd/image.sh $(BUILD) $(VERSION)
 
-.PHONY: dist image deb deb-check deb-source
+image-check: all ## make it twice, which has to be the same bytes; run it by runc, crun and in a chroot, whichever work; as root
+	@systemd/image-check.sh $(BUILD) $(VERSION)
+
+release-check: ## archive and packages, made by the archive alone in another folder, are the same bytes as here
+	@systemd/release-check.sh $(BUILD) $(VERSION)
+
+.PHONY: dist image image-check release-check deb deb-check deb-source
