@@ -129,7 +129,7 @@ $(UNIT) $(TRACES) $(INTEG):
 -include $(OBJ:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk)) systemd/packages.mk
 -include $(sort $(wildcard tests/*/*.mk))
-CHECKS += ./tests/hardened.sh ./tests/lua.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
+CHECKS += ./tests/guarding.sh ./tests/hardened.sh ./tests/lua.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o $(BUILD)/tests/compat/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 
@@ -197,6 +197,8 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	$(call install_document,README.md,README.md)
 	$(call install_document,conf/OPERATING.md,OPERATING.md)
 	$(call install_document,client/README.md,CLIENTS.md)
+	$(call install_document,client/GUARDING.md,GUARDING.md)
+	$(call install_document,client/MOVING.md,MOVING.md)
 	$(call install_document,daemon/CHANGES.md,CHANGES.md)
 	install -m 644 LICENSE conf/alerts.yml conf/grafana.json conf/page.png $(DOC)
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
@@ -215,7 +217,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
-	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) \
+	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md GUARDING.md MOVING.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) \
 	    $(ETC)/redlockd.yaml.example $(UNITS)/redlockd.service $(UNITS)/redlockd.socket $(SYSUSERS)/redlockd.conf \
 	    $(TMPFILES)/redlockd.conf
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
