@@ -194,10 +194,9 @@ locks() { # address
     inside /usr/bin/redlock -a "$1" run -w 30s job -- /usr/bin/redlock --version
 }
 tls_refuses_another_ca() {
-    local said
-    said=$(variables=() && inside /usr/bin/redlock -a "tls:127.0.0.1:$tls_port" ping 2>&1) && return 1
-    echo "$said"
-    grep -qi certificate <<<"$said"
+    if inside /usr/bin/redlock -a "tls:127.0.0.1:$tls_port" ping >"$work/refused" 2>&1; then return 1; fi
+    cat "$work/refused"
+    grep -qi certificate "$work/refused"
 }
 holds() { "$build/redlock" show locks | grep -q drained; }
 drains() {

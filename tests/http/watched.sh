@@ -52,6 +52,29 @@ documented() {
     [ -z "$missing" ] || { echo "not in conf/OPERATING.md:" "$missing"; return 1; }
 }
 
+# Whoever reads why= or a state, in SHOW NODES, in the log or as a label, finds in OPERATING.md what it means and what to do.
+words_of() { # file, pattern of the function or table: the words in it
+    sed -n "/$2/,/^}/p" "$1" | grep -oE '\] = "[a-zA-Z_]+"' | cut -d'"' -f2
+}
+# shellcheck disable=SC2016
+explained() {
+    local word missing='' words
+    words=$(words_of daemon/loop/loop_show.c 'loop_why_name(' && words_of daemon/node/node_down.c ' failure_words' &&
+        words_of daemon/loop/loop_show.c 'state_name(')
+    [ "$(wc -l <<<"$words")" -ge 45 ] || { echo "found only $words"; return 1; }
+    sed -n '/^- `up`: it votes/,/^## Who may do what/p' conf/OPERATING.md | grep -oE '^- (`[^`]*`,? ?(beside `up`)?)+:' >"$work/told"
+    for word in $words; do grep -qF "\`$word\`" "$work/told" || missing+=" $word"; done
+    [ -z "$missing" ] || { echo "not in conf/OPERATING.md, States of a master:$missing"; return 1; }
+}
+# shellcheck disable=SC2016
+alerts_explained() {
+    local missing
+    missing=$(sed -n 's/^ *- alert: //p' conf/alerts.yml | while read -r name; do
+        grep -qE "^- .*\`$name\`" conf/OPERATING.md || echo "$name"
+    done)
+    [ -z "$missing" ] || { echo "not in conf/OPERATING.md: $missing"; return 1; }
+}
+
 dashboard_rules() {
     local number=0 line
     printf 'groups:\n  - name: dashboard\n    rules:\n'
@@ -114,6 +137,8 @@ get /metrics 'Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.
 check 'alerts know their metrics' known conf/alerts.yml
 check 'the dashboard knows its metrics' known conf/grafana.json
 check 'conf/OPERATING.md tells each metric' documented
+check 'conf/OPERATING.md tells each why= and state' explained
+check 'conf/OPERATING.md tells each alert' alerts_explained
 if ! lacks promtool 'metrics, alerts and dashboard by promtool'; then
     check 'promtool check metrics' silent lint_metrics
     check 'alerts' alerts
