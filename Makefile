@@ -189,6 +189,10 @@ install_page = install -d $(DESTDIR)$(MANDIR)/man$(2) && sed '$(PATHS)' $(1) >$(
 
 install_document = sed -E -f conf/installed.sed $(1) >$(DOC)/$(2) && chmod 644 $(DOC)/$(2)
 
+# $(call install_unit,UNIT,OPTIONS OF SED,NAME)
+install_unit = sed -E $(2) -e 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/$(1) \
+               >$(UNITS)/$(3) && chmod 644 $(UNITS)/$(3)
+
 install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is honoured
 	install -D -m 755 $(BUILD)/redlockd $(SBIN)/redlockd
 	$(call install_page,daemon/redlockd.8,8)
@@ -206,10 +210,10 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	@if [ -e $(ETC)/redlockd.yaml ]; then \
 	    echo "$(ETC)/redlockd.yaml is there and was kept; the new one is redlockd.yaml.example beside it"; fi
 	install -m 640 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
-	sed 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.service \
-	    >$(UNITS)/redlockd.service
-	sed 's|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.socket >$(UNITS)/redlockd.socket
-	chmod 644 $(UNITS)/redlockd.service $(UNITS)/redlockd.socket
+	$(call install_unit,redlockd.service,,redlockd.service)
+	$(call install_unit,redlockd.service,-f systemd/template.sed,redlockd@.service)
+	$(call install_unit,redlockd.socket,,redlockd.socket)
+	$(call install_unit,redlockd.socket,-f systemd/template.sed,redlockd@.socket)
 	install -D -m 644 systemd/sysusers.conf $(SYSUSERS)/redlockd.conf
 	install -d $(TMPFILES)
 	sed 's|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/tmpfiles.conf >$(TMPFILES)/redlockd.conf
@@ -218,7 +222,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
 	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md GUARDING.md MOVING.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) \
-	    $(ETC)/redlockd.yaml.example $(UNITS)/redlockd.service $(UNITS)/redlockd.socket $(SYSUSERS)/redlockd.conf \
+	    $(ETC)/redlockd.yaml.example $(addprefix $(UNITS)/redlockd,.service .socket @.service @.socket) $(SYSUSERS)/redlockd.conf \
 	    $(TMPFILES)/redlockd.conf
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 

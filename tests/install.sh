@@ -80,9 +80,21 @@ is_always_started_again() {
 
 # As installed, but where the program really lies.
 systemd_accepts_the_units() {
-    sed "s|^ExecStart=|&$root|" "$unit" >"$root/redlockd.service"
-    cp "${unit%service}socket" "$root"
-    ! systemd-analyze verify --man=no "$root/redlockd.service" "$root/redlockd.socket" 2>&1 | grep .
+    local at
+    for at in '' @; do
+        sed "s|^ExecStart=|&$root|" "${unit%.service}$at.service" >"$root/redlockd$at.service"
+        cp "${unit%.service}$at.socket" "$root"
+    done
+    ! systemd-analyze verify --man=no "$root"/redlockd{,@jobs}.{service,socket} 2>&1 | grep .
+}
+
+# Two sets of masters have nothing in common on a host but the user and the folder.
+has_a_unit_for_each_set() {
+    local at=${unit%.service}@
+    grep -qx 'ExecStart=/opt/redlock/sbin/redlockd -c /opt/etc/redlockd/%i.yaml' "$at.service" &&
+        grep -qx 'LoadCredential=redis.secret:/opt/etc/redlockd/%i.secret' "$at.service" &&
+        grep -qx 'ListenStream=/run/redlockd/%i.sock' "$at.socket" && ! grep -h 'redlockd\.yaml\b' "$at".* | grep -v 'man:' &&
+        ! grep '^ListenStream=.*:' "$at.socket"
 }
 
 # The threshold is ten times the exposure level that `systemd-analyze security` shows.
@@ -99,7 +111,7 @@ folder_is_made_apart() {
 # What it holds is for root and the daemon: systemd-tmpfiles gives it the daemon's group.
 only_the_daemon_reads_the_configuration() {
     [ "$(stat -c %a "$root/opt/etc/redlockd/redlockd.yaml")" = 640 ] &&
-        grep -qx "z /opt/etc/redlockd/redlockd.yaml 0640 root redlockd" "$root$prefix/lib/tmpfiles.d/redlockd.conf"
+        grep -qx "z /opt/etc/redlockd/\*.yaml 0640 root redlockd" "$root$prefix/lib/tmpfiles.d/redlockd.conf"
 }
 
 leaves_no_core() {
@@ -141,6 +153,7 @@ check 'the manual pages name what is there' names_what_is_there
 check 'only redlock_ leaves the library' exports_only_ours
 check 'the library needs libc and OpenSSL only' needs_little
 check 'systemd never gives the daemon up' is_always_started_again
+check 'redlockd@NAME has files of its own' has_a_unit_for_each_set
 check 'no unit takes /run/redlockd away' folder_is_made_apart
 check 'only the daemon reads the configuration' only_the_daemon_reads_the_configuration
 check 'no core is left' leaves_no_core
