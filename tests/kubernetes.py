@@ -33,6 +33,17 @@ def check_daemon(where, pod, container):
     expect(pod["terminationGracePeriodSeconds"] > 10, f"{where}: no more time than drain_timeout")
 
 
+def way(kind, pod, container):
+    """In which of the three ways the daemon runs."""
+    if kind == "DaemonSet":
+        on_host = {volume["name"] for volume in pod["volumes"] if "hostPath" in volume}
+        shared = [mount for mount in container["volumeMounts"] if mount["mountPath"] == "/run/redlockd"]
+        return "node" if shared and shared[0]["name"] in on_host else "a DaemonSet whose socket is not on the host"
+    if container in pod["containers"]:
+        return "plain" if len(pod["containers"]) > 1 and "restartPolicy" not in container else "alone"
+    return "native" if container.get("restartPolicy") == "Always" else "an init container that must end"
+
+
 def check_configuration(where, text, daemon):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(text)
@@ -74,6 +85,7 @@ def main():
     path, daemon = sys.argv[1:3]
     with open(path, encoding="utf-8") as file:
         objects = list(yaml.safe_load_all(file))
+    ways = []
     for each in objects:
         where = f"{each['kind']} {each['metadata']['name']}"
         if each["kind"] == "ConfigMap":
@@ -81,8 +93,8 @@ def main():
         pod = each.get("spec", {}).get("template", {}).get("spec")
         for container in daemons(pod) if pod else []:
             check_daemon(where, pod, container)
-            if each["kind"] == "Deployment":
-                expect(container.get("restartPolicy") == "Always", f"{where}: no native sidecar")
+            ways.append(way(each["kind"], pod, container))
+    expect(sorted(ways) == ["native", "node", "plain"], f"not each of the three ways once: {ways}")
     if len(sys.argv) > 3:
         known = {(each["kind"], each["metadata"]["name"]): each for each in read_known(sys.argv[3])}
         for each in objects:

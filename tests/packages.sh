@@ -16,11 +16,29 @@ cflags=
 case $build in *asan*) make_flags+=(ASAN=1) cflags=-fsanitize=address,undefined ;; esac
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
+# Makefile has the version; whatever repeats it, since its readers cannot ask there, has the same.
 has_the_version() {
-    local version
+    local version bad=0 file pattern found
     version=$(sed -n 's/^VERSION := //p' Makefile)
-    sed -n '1s/^redlockd (\(.*\)-[0-9]*) .*/\1/p' systemd/debian/changelog | grep -Fqx "$version" ||
-        { echo "Makefile has $version, systemd/debian/changelog another"; return 1; }
+    while read -r file pattern; do
+        found=$(sed -nE "s/$pattern/\\1/p" "$file" | sort -u | tr '\n' ' ')
+        [ "$found" = "$version " ] || { echo "Makefile has $version, $file ${found:-none}" && bad=1; }
+    done <<'PLACES'
+README.md ^\*\*State:\*\* version ([0-9.]+)[,:].*
+conf/OPERATING.md .* redlockd:([0-9.]+)$
+conf/kubernetes.yaml ^ *image: redlockd:([0-9.]+)$
+client/python/pyproject.toml ^version = "(.*)"
+client/python/redlockd/__init__.py ^__version__ = "(.*)"
+client/node/package.json ^  "version": "(.*)",
+client/java/pom.xml ^  <version>(.*)<\/version>
+client/java/README.md .*`redlockd:redlockd:([0-9.]+)`.*
+PLACES
+    # These have all versions, the latest first.
+    for file in systemd/debian/changelog daemon/CHANGES.md; do
+        found=$(sed -nE 's/^(redlockd \(|## )([0-9.]+).*/\2/p' "$file" | head -n 1)
+        [ "$found" = "$version" ] || { echo "Makefile has $version, $file ${found:-none}" && bad=1; }
+    done
+    return $bad
 }
 
 # The paths of all packages, as globs below the root.

@@ -49,10 +49,13 @@ bench-http: all ## what a scrape costs with 100,000 locks, and what slow and lar
 bench-fleet: ## what 300, 2,000 and 8,000 idle daemons cost a master, three minutes: DAEMONS='2000 8000'
 	@python3 tests/bench/fleet.py $(DAEMONS)
 
+bench-set: all ## what a cycle costs a daemon and a master, by few and by many daemons, and what idle ones cost, two minutes: SECONDS=10
+	@python3 tests/bench/set.py $(BUILD)/redlockd
+
 bench-watch: all ## when 1,000 watchers at ten daemons know the next leader, and what watching costs a master, five minutes: PART='change killed held'
 	@python3 tests/bench/watch.py $(BUILD)/redlockd $(PART)
 
-.PHONY: bench bench-fleet bench-http bench-quick bench-peers bench-tls bench-watch check-peers
+.PHONY: bench bench-fleet bench-http bench-quick bench-peers bench-set bench-tls bench-watch check-peers
 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
