@@ -4,7 +4,7 @@
 Five redis-servers, and so many daemons with so many clients each, which lock and unlock names of their own as fast as they
 are answered, for SECONDS (10); then the same daemons with nothing to do. What a cycle costs is CPU time by /proc, which a
 busy machine changes little: the kernel's part is in it. A line each: master_us is one master's, daemon_us is all daemons'
-(one of them is asked for a cycle)."""
+(one of them is asked for a cycle). Last, one daemon whose clients hold 100,000 locks of 10 s, which it renews."""
 import os
 import select
 import shutil
@@ -73,14 +73,16 @@ def run(clients, seconds):
     return cycles
 
 
+def start(program, nodes, folder, index):
+    path = os.path.join(folder, 'd%d' % index)
+    with open(path + '.yaml', 'w', encoding='ascii') as file:
+        file.write('listen: ["unix:%s"]\nrestart_guard: off\nlog_level: error\nnode_timeout: 2s\nmin_ttl: 5s\n'
+                   'max_locks: 200000\nmax_locks_per_client: 20000\nmax_locks_per_peer: 200000\nmax_clients_per_peer: 1000\nnodes:\n%s' % (path, nodes))
+    return subprocess.Popen([program, '-c', path + '.yaml'], stderr=subprocess.DEVNULL), path
+
+
 def measure(program, masters, nodes, folder, count, workers):
-    daemons, paths = [], []
-    for index in range(count):
-        paths.append(os.path.join(folder, 'd%d' % index))
-        with open(paths[-1] + '.yaml', 'w', encoding='ascii') as file:
-            file.write('listen: ["unix:%s"]\nrestart_guard: off\nlog_level: error\nnode_timeout: 2s\nmin_ttl: 5s\n'
-                       'max_locks_per_peer: 10000\nmax_clients_per_peer: 1000\nnodes:\n%s' % (paths[-1], nodes))
-        daemons.append(subprocess.Popen([program, '-c', paths[-1] + '.yaml'], stderr=subprocess.DEVNULL))
+    daemons, paths = zip(*(start(program, nodes, folder, index) for index in range(count)))
     try:
         for path in paths:
             until(path)
@@ -105,6 +107,46 @@ def measure(program, masters, nodes, folder, count, workers):
             daemon.wait()
 
 
+def hold(path, count):
+    """Takes so many locks over ten connections, which it returns."""
+    connections = []
+    for first in range(0, count, count // 10):
+        connections.append(socket.socket(socket.AF_UNIX))
+        connections[-1].connect(path)
+        for begin in range(first, first + count // 10, 100):
+            connections[-1].sendall(b''.join(b'#%d LOCK held:%d ttl=10s\n' % (each, each) for each in range(begin, begin + 100)))
+            answers = b''
+            while answers.count(b'\n') < 100:
+                answers += connections[-1].recv(65536)
+            if answers.count(b' +LOCKED ') != 100:
+                sys.exit('set: ' + answers[:200].decode())
+    return connections
+
+
+def measure_held(program, masters, nodes, folder, count):
+    daemon, path = start(program, nodes, folder, 0)
+    try:
+        until(path)
+        time.sleep(3)
+        connections = hold(path, count)
+        time.sleep(10)  # until renewals are spread
+        before, begin = (cpu_us([daemon]), cpu_us(masters)), time.monotonic()
+        time.sleep(2 * SECONDS)
+        took = (time.monotonic() - begin) * 1e4
+        print('held=%d ttl_s=10 daemon_core=%.1f%% master_core=%.1f%%' %
+              (count, (cpu_us([daemon]) - before[0]) / took, (cpu_us(masters) - before[1]) / MASTERS / took), flush=True)
+        for connection in connections:
+            connection.setblocking(False)
+            try:
+                lost = connection.recv(1 << 20).count(b'!LOST')
+                sys.exit('set: lost %d' % lost)
+            except BlockingIOError:
+                connection.close()
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
 def main():
     folder = tempfile.mkdtemp(prefix='redlockd-set-')
     masters = []
@@ -118,6 +160,7 @@ def main():
             nodes += '  - unix:%s\n' % path
         for count, workers in SHAPES:
             measure(sys.argv[1], masters, nodes, folder, count, workers)
+        measure_held(sys.argv[1], masters, nodes, folder, 100_000)
     finally:
         for master in masters:
             master.kill()
