@@ -27,6 +27,6 @@ static const char *openssl_version(void)
 void version_print(FILE *out)
 {
     fprintf(out, "redlockd " REDLOCKD_VERSION "\ncommit " REDLOCKD_COMMIT "\n");
-    fprintf(out, "libraries: libevent %s, hiredis %d.%d.%d, libyaml %s, %s\n", event_get_version(), HIREDIS_MAJOR,
-            HIREDIS_MINOR, HIREDIS_PATCH, yaml_get_version_string(), openssl_version());
+    fprintf(out, "libraries: libevent %s, hiredis %d.%d.%d, libyaml %s, %s\n", event_get_version(),
+            HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH, yaml_get_version_string(), openssl_version());
 }
