@@ -17,7 +17,10 @@ stubs: ## write anew what the client libraries have from proto/stubs.def: errors
 check-stubs: all objects ## what takes too long for make check: 10,000 cycles, and all examples, in each language that is installed
 	@$(MAKE) --no-print-directory $(PARALLEL) check-python check-node check-go check-java
 
+check-loss: all $(CONFORMANCE_DRIVERS) ## daemons, masters and holders killed, stopped and cut off: every client library at once, beside a rival
+	@$(TEST_ENV) tests/stubs/loss $(CONFORMANCE_DRIVERS)
+
 bench-stubs: all $(BUILD)/tests/stubs/bench $(STUBS_BENCHES) ## throughput of each client library whose language is installed, beside libredlock's
 	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench $(STUBS_BENCHES)
 
-.PHONY: stubs check-stubs bench-stubs
+.PHONY: stubs check-stubs check-loss bench-stubs
