@@ -89,12 +89,12 @@ class Asking(Parts):
     def _put(self, ask: Ask) -> None:
         if ask.give_up_ms:
             self._want(ask.give_up_ms)
-        connection = self._connection_for(ask)
-        if connection and not self._queue:
+        if not self._queue and (connection := self._connection_for(ask)):
             self._send(connection, ask)
-        else:
-            self._queue.append(ask)
-            self._pump()
+            return
+        self._queue.append(ask)
+        if not (self._connection and self._connection.up and self._is_full(self._connection, ask)):
+            self._pump()  # else the answer that makes room does that
 
     def _connection_for(self, ask: Ask) -> Connection | None:
         """The connection on which the request can be sent now, if there is one."""
@@ -120,8 +120,15 @@ class Asking(Parts):
     def _is_full(self, connection: Connection, ask: Ask) -> bool:
         return connection.long >= WAITS if self._is_long(connection, ask) else connection.short >= WINDOW
 
+    def _pump_soon(self) -> None:
+        """Once for all answers that are read in one turn."""
+        if self._queue and not self._pumps:
+            self._pumps = True
+            self.engine.soon(self._pump)
+
     def _pump(self) -> None:
         """Sends what waits in the queue and can be sent."""
+        self._pumps = False
         kept: list[Ask] = []
         while self._queue:
             ask = self._queue.popleft()
@@ -196,8 +203,7 @@ class Asking(Parts):
         if connection:
             connection.short -= ask.short
             connection.long -= not ask.short
-            if self._queue:
-                self._pump()
+            self._pump_soon()
             if connection.crowded:
                 connection.crowded = False
                 self.engine.soon(self._resume_all)

@@ -28,7 +28,8 @@ class Daemon:
 
 
 class Connection:
-    """Lines go out in batches, once for each turn of the engine; what comes in goes to the session."""
+    """A line goes out at once where nothing else is on its way, and else with the others of its turn of the engine. What
+    comes in goes to the session."""
 
     def __init__(self, session: Parts, sock: socket.socket) -> None:
         self.session = session
@@ -64,9 +65,11 @@ class Connection:
         raise NotImplementedError
 
     def send(self, line: str) -> None:
-        if not self._out:
-            self.session.engine.soon(self.flush)
         self._out.append(line)
+        if len(self.sent) <= 1:  # nothing else is on its way, and so perhaps nothing comes along in this turn
+            self.flush()
+        elif len(self._out) == 1:
+            self.session.engine.soon(self.flush)
 
     def flush(self) -> None:
         lines, self._out = self._out, []

@@ -60,6 +60,7 @@ class Parts:
         self._before = Sample()  # the sample of the connection that was up last
         self._daemon = Daemon(0)
         self._queue: deque[Ask] = deque()
+        self._pumps = False  # the queue is looked at when this turn is over
         self._holds: dict[Hold, None] = {}  # holds with a deadline: held, or to be resumed
         self._by_token: dict[str, Hold] = {}  # session locks
         self._watches: dict[str, Watched] = {}
