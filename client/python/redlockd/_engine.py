@@ -1,8 +1,8 @@
 """The engine of the blocking client: one lock, and a thread that reads what redlockd says and wakes who waits.
 
-A thread that calls enters, asks, writes its lines itself when it leaves, and waits until the reader has the answer:
+A thread that calls goes inside, asks, writes its lines itself before it leaves, and waits until the reader has the answer:
 
-    caller   enter, ask, write ----.                        .--> goes on
+    caller   go in, ask, write ----.                        .--> goes on
     reader                poll ----+--> read, settle: wake -'    poll ...
 """
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Waiter:
 
 
 class ThreadEngine:
-    """Its thread begins with the first call. `with engine:` is inside."""
+    """Its thread begins with the first call."""
 
     def __init__(self) -> None:
         self.session: Session
@@ -153,18 +153,22 @@ class ThreadEngine:
 
     # ---- being inside ----
 
-    def __enter__(self) -> ThreadEngine:
-        self._guard.acquire()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
-        try:
-            if kind and not issubclass(kind, RedlockdError) and (connection := self.session._connection):
-                # ^C or the like came in the middle of something: what is known of this connection may be wrong.
-                self.session.broken(connection, UnreachableError("the program was interrupted within a request"))
-            self._run_soon()
-        finally:
-            self._guard.release()
+    def inside(self, function: Callable[..., T], *args: Any) -> T:
+        """Calls it while no other thread is inside."""
+        with self._guard:
+            try:
+                result = function(*args)
+                self._run_soon()
+                return result
+            except RedlockdError:
+                self._run_soon()
+                raise
+            except BaseException:
+                if connection := self.session._connection:
+                    # ^C or the like came in the middle of something: what is known of this connection may be wrong.
+                    self.session.broken(connection, UnreachableError("the program was interrupted within a request"))
+                self._run_soon()
+                raise
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -205,12 +209,16 @@ class ThreadEngine:
             error = known
         except OSError as why:
             error = UnreachableError(f"{session.where}: {why}")
-        with self:
-            if attempt.function and not session.forked:
-                attempt.function(*attempt.args, sock, error)
-                return
-        if sock:
+        if not self.inside(self._use, session, attempt, sock, error) and sock:
             sock.close()
+
+    @staticmethod
+    def _use(session: Parts, attempt: _Timer, sock: socket.socket | None, error: RedlockdError | None) -> bool:
+        """False: the connection is wanted no more."""
+        if not attempt.function or session.forked:
+            return False
+        attempt.function(*attempt.args, sock, error)
+        return True
 
     def _connected(self, session: Parts, sock: socket.socket | None, error: RedlockdError | None) -> None:
         if sock and not error:
@@ -293,55 +301,62 @@ class ThreadEngine:
 
     # ---- what a program calls ----
 
-    def inside(self, function: Callable[..., T], *args: Any) -> T:
+    def call(self, function: Callable[..., T], *args: Any) -> T:
         self.session.check_usable()  # takes no lock, and so it is safe in a forked child, too
-        with self:
-            self.session.check_usable()
-            if not self._thread:
-                self._begin()
-            return function(*args)
+        return self.inside(self._call, function, *args)
+
+    def _call(self, function: Callable[..., T], *args: Any) -> T:
+        self.session.check_usable()
+        if not self._thread:
+            self._begin()
+        return function(*args)
 
     def ask(self, begin: Callable[..., Ask], *args: Any, asked: Callable[[Ask | None], object] | None = None) -> Ask:
         """Waits for the answer. asked: is told of the request while it is waited for, and then of None."""
         waiter = _Waiter()
         ask: Ask | None = None
         try:
-            ask = self.inside(begin, waiter, *args)
+            ask = self.call(begin, waiter, *args)
             if asked:
                 asked(ask)
             waiter.wait()
         except RedlockdError:
             raise
         except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
-            with self:
-                for one in [ask] if ask else self.session.asked_by(waiter):
-                    self.session.give_up(one)
+            self.inside(self._take_back, ask, waiter)
             raise
         finally:
             if asked:
                 asked(None)
         return ask
 
+    def _take_back(self, ask: Ask | None, waiter: _Waiter) -> None:
+        for one in [ask] if ask else self.session.asked_by(waiter):
+            self.session.give_up(one)
+
     def cancel(self, ask: Ask, error: RedlockdError) -> bool:
-        with self:
-            tell = ask.tell
-            if tell:
-                self.session.give_up(ask)
-                tell(error)
+        return self.inside(self._cancel, ask, error)
+
+    def _cancel(self, ask: Ask, error: RedlockdError) -> bool:
+        if tell := ask.tell:
+            self.session.give_up(ask)
+            tell(error)
         return tell is not None
 
     def stop(self) -> None:
         """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock."""
         if self.session.forked:
             return
-        with self:
-            self.closing.set()
-            if not self.session.closed:
-                self.session.close(lambda: None)
-            self.wake()
+        self.inside(self._close)
         thread = self._thread
         if thread and thread is not threading.current_thread():
             thread.join(CLOSE_S)
+
+    def _close(self) -> None:
+        self.closing.set()
+        if not self.session.closed:
+            self.session.close(lambda: None)
+        self.wake()
 
     def drop_in_child(self) -> None:
         for end in self._waker or ():

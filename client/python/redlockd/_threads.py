@@ -65,11 +65,23 @@ class Lock(BaseLock):
         is left out is as Client.lock() was told. Any other failure raises its RedlockdError, such as NoQuorumError or
         UnreachableError.
         """
+        before = self._depth
         try:
             self._ask_for(self._wait_of(blocking, timeout, blocking_timeout))
+            return True
         except (BusyError, LockTimeoutError):
             return False
-        return True
+        except BaseException as error:
+            self._undo(before, error)
+            raise
+
+    def _undo(self, depth: int, error: BaseException) -> None:
+        """After ^C or the like between the grant and the return to the program, which does not know of it."""
+        if isinstance(error, RedlockdError):
+            return
+        self._depth = depth
+        if not depth:
+            self._engine.inside(self._session.let_go, self._hold)
 
     def _ask_for(self, wait_ms: int, token: str = "") -> None:
         if self._session.forked and self._hold.state == OVER:
@@ -141,15 +153,19 @@ class Lock(BaseLock):
         return self.valid()
 
     def __enter__(self) -> Lock:
-        if not self._enters_given():
-            self._ask_for(self._wait_of(None, None, None))
-        return self
+        before = self._depth
+        try:
+            if not self._enters_given():
+                self._ask_for(self._wait_of(None, None, None))
+            return self
+        except BaseException as error:
+            self._undo(before, error)
+            raise
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if self._released_already():
-            return
         try:
-            self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
+            if not self._released_already():
+                self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
         except LostError as lost:
             if error is None:
                 raise
@@ -157,8 +173,7 @@ class Lock(BaseLock):
         except RedlockdError as open_end:
             failed_release(self, open_end, error is not None)
         except BaseException:  # ^C in the middle of it
-            with self._engine:
-                self._session.let_go(self._hold)
+            self._engine.inside(self._session.let_go, self._hold)
             raise
 
 
@@ -188,7 +203,7 @@ class Watch(BaseWatch):
 
     def close(self) -> None:
         if not self._session.closed and not self._session.forked:
-            self._engine.inside(self._engine.session.unwatch, self)
+            self._engine.call(self._engine.session.unwatch, self)
 
     def __enter__(self) -> Watch:
         return self
@@ -328,7 +343,7 @@ class Client:
         miss what lies between two states."""
         engine = self._living()
         watch = Watch(engine, checked_single(name))
-        engine.inside(engine.session.watch, watch)
+        engine.call(engine.session.watch, watch)
         return watch
 
     def close(self) -> None:

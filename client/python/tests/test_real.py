@@ -1,5 +1,6 @@
 """Both clients against real masters and a real daemon."""
 import asyncio
+import dis
 import gc
 import multiprocessing
 import os
@@ -18,6 +19,7 @@ from support import World, environment, eventually
 
 LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
 CYCLES = 10000 if LONG else 600
+RETURN = dis.opmap["RETURN_VALUE"]
 
 
 class WithWorld(unittest.TestCase):
@@ -210,6 +212,47 @@ class Blocking(WithWorld):
             self.assertEqual(waiter.stdout.readline(), "interrupted\n")
             self.assertEqual(waiter.wait(5), 0)
         eventually(lambda: self.world.keys() == 0, "the last key's end")
+
+    def test_an_interrupt_between_the_grant_and_the_body_leaves_nothing(self):
+        """A signal's handler raises at each instruction of the library, one after the other, from the grant on."""
+        def interrupt(*_signal):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGUSR1, interrupt)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        client, other = self.client(), self.client()
+        interrupted, places, step = 0, set(), 0
+        while interrupted == step:  # until the program's own part was reached without an interrupt
+            lock, left = client.lock("between"), [step]
+
+            def trace(frame, event, _argument):
+                frame.f_trace_opcodes = True
+                if not frame.f_code.co_filename.endswith(("_threads.py", "_engine.py", "_lock.py")):
+                    return None
+                # The last instruction of __enter__ lies behind its `try`: the interpreter lets no handler run there.
+                last = frame.f_code.co_name == "__enter__" and frame.f_code.co_code[frame.f_lasti] == RETURN
+                if event == "opcode" and not last and lock.token and lock.state == "held":
+                    if left[0] == 0:
+                        places.add(frame.f_code.co_name)
+                        left[0] = -1
+                        signal.raise_signal(signal.SIGUSR1)
+                    left[0] -= 1
+                return trace
+
+            old = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                with lock:
+                    sys.settrace(old)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                sys.settrace(old)
+            with other.lock("between", blocking_timeout=5):  # LockTimeoutError: it was left behind
+                pass
+            step += 1
+        self.assertGreater(step, 10)
+        self.assertLessEqual({"__enter__", "_ask_for", "wait"}, places)
 
     def test_threads_lose_no_update(self):
         client, counter = self.client(), [0]
