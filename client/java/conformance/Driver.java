@@ -54,7 +54,7 @@ public final class Driver {
 
     private void serve() throws Exception {
         warmUp();
-        say("driver java features=attach,auth,client,close-wakes,closed,data,downgrade,drain,keep,lists,notheld-again,quit,resume,rows,shared,slots,timeout,twice,watch");
+        say("driver java features=attach,auth,client,close-wakes,closed,data,downgrade,drain,keep,lists,moves,notheld-again,quit,resume,rows,shared,slots,timeout,twice,watch");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
             obey(new Command(line));

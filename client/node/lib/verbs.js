@@ -149,6 +149,8 @@ function askAbout(session, hold, expects, lines) {
     session.ask(new Request({
       name: hold.name, hold, expects, lines, giveUp: mono() + session.timeout,
       mustWait: () => hold.resuming || session.isLoose(hold),
+      // Where the lock has moved to another connection meanwhile, -NOTHELD is about the token of before.
+      again: (answer, connection) => answer.code === '-NOTHELD' && hold.state === 'held' && hold.bound && hold.bound !== connection,
       settled: (error, answer, connection) => {
         if (error?.code === 'NOTHELD' && hold.state === 'held') session.lose(hold, 'gone');
         if (error) return reject(error);

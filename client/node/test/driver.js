@@ -4,7 +4,7 @@
 const readline = require('node:readline');
 const { Client, ClosedError, NotHeldError } = require('../index.js');
 
-const FEATURES = 'auth,attach,client,close-wakes,closed,data,downgrade,drain,keep,lists,notheld-again,quit,resume,rows,shared,' +
+const FEATURES = 'auth,attach,client,close-wakes,closed,data,downgrade,drain,keep,lists,moves,notheld-again,quit,resume,rows,shared,' +
   'slots,timeout,twice,watch';
 const UNITS_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from redlockd import aio, errors  # noqa: E402
 
-FEATURES = ("attach,auth,client,close-wakes,closed,data,downgrade,drain,fork,keep,lists,loop,notheld-again,quit,resume,rows,"
+FEATURES = ("attach,auth,client,close-wakes,closed,data,downgrade,drain,fork,keep,lists,loop,moves,notheld-again,quit,resume,rows,"
             "shared,slots,timeout,twice,watch")
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 

@@ -104,9 +104,9 @@ class Asking(Parts):
         if ask.verb == "DOWNGRADE" and self._is_downgraded_now(hold):  # the answer may be enough for this ask, too
             return None
         connection = self._connection
-        if hold.connection and not hold.lease and not hold.connection.ended and not hold.connection.parked:
+        if hold.connection and not hold.lease and hold.connection.is_usable():
             connection = hold.connection
-        if not connection or not connection.up or connection.ended or connection.parked or connection.retiring:
+        if not connection or not connection.up or not connection.is_usable():
             return None
         if connection is ask.not_on or self._is_full(connection, ask):
             return None
@@ -242,6 +242,8 @@ class Asking(Parts):
                 raise
             finally:
                 self._arrived(ask)
+            if connection is not self._connection:
+                self._retire(connection)
 
     def _answer_to_take(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
         """The answer to LOCK or RESUME."""
@@ -296,7 +298,7 @@ class Asking(Parts):
         if old and old is not connection:
             self._retire(old)
 
-    def _answer_to_unlock(self, ask: Ask, connection: Connection, answer: Answer, _received_ms: int) -> None:
+    def _answer_to_unlock(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
         if answer.code == ("+KEPT" if ask.keep_ms else "+UNLOCKED"):
             self._settle(ask, ask.instead)
         elif answer.code == "-NOTHELD" and not ask.hold.attached:
@@ -310,8 +312,6 @@ class Asking(Parts):
                 self._pump()
                 return
             self._settle(ask, ask.instead or error)
-        if connection is not self._connection:
-            self._retire(connection)
 
     def _answer_to_ask(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
         """The answer to EXTEND, CHECK or DATA."""
@@ -338,6 +338,10 @@ class Asking(Parts):
             return
         error = answer.refusal()
         if isinstance(error, NotHeldError) and hold.state == HELD:
+            if ask.tell and hold.connection and hold.connection is not connection:  # it has moved meanwhile
+                self._arrived(ask)
+                self._put(ask)
+                return
             self._lost(hold, "gone")
         self._settle(ask, error)
 

@@ -95,6 +95,9 @@ class Connection:
         except RedlockdError as error:
             self.session.broken(self, error)
 
+    def is_usable(self) -> bool:
+        return not (self.ended or self.parked or self.retiring)
+
     def has_half_a_line(self) -> bool:
         return bool(self._rest)
 
