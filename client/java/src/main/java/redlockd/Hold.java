@@ -28,8 +28,13 @@ final class Hold {
     private static final int RESUME_JITTER_MS = 30;
     /** For so long RESUME is asked again after -NOTHELD: other daemons learn of a token a moment later than its client. */
     private static final int NOTHELD_MS = 100;
-    /** After the deadline was seen to be over: a renewal may still be unread after a pause, and redlockd says why. */
-    private static final int LOST_GRACE_MS = 50;
+    /**
+     * So many looks, so far apart, find the deadline over before the lock is lost: after a pause of the process a renewal
+     * may be unread still. They are counted, since a busy machine may let the reader wait for longer than any fixed time,
+     * but not while it lets the timer look again and again.
+     */
+    private static final int LOST_LOOKS = 5;
+    private static final int LOOK_MS = 10;
 
     final String name;
     final LockOptions options;
@@ -52,7 +57,8 @@ final class Hold {
     private int untilOf; // the number of that daemon: Link.daemon
     private long warnMs; // when a third of spanMs is left
     private boolean warned;
-    private long overMs; // when a tick first found the deadline over; 0: none did
+    private int looks; // how many ticks have found the deadline over
+    private long lookedMs; // when the last of them did
     private volatile boolean closed; // with its client
     private long maxUntilMs; // 0: none
     private long keepUntilMs; // 0: a release does not keep the name
@@ -186,7 +192,7 @@ final class Hold {
         spanMs = Math.max(0, deadline - nowMs);
         warnMs = deadline - spanMs / 3;
         warned = false;
-        overMs = 0;
+        looks = 0;
         believe(deadline);
         if (isSession()) { // silence of redlockd is to be noticed well before the lock's end
             session.shortestMs = Math.min(session.shortestMs, spanMs);
@@ -203,14 +209,15 @@ final class Hold {
             return;
         }
         boolean listening = state == State.HELD && isSession();
-        if (overMs == 0 && isOver(nowMs)) {
-            overMs = nowMs;
+        if (isOver(nowMs) && (looks == 0 || nowMs - lookedMs >= LOOK_MS)) {
+            looks++;
+            lookedMs = nowMs;
         }
-        if (overMs > 0 && (!listening || overMs + LOST_GRACE_MS <= nowMs)) {
+        if (looks > 0 && (!listening || looks == LOST_LOOKS)) {
             expire(nowMs);
             return;
         }
-        session.wantsAt(overMs > 0 ? overMs + LOST_GRACE_MS : deadlineMs);
+        session.wantsAt(looks > 0 ? lookedMs + LOOK_MS : deadlineMs);
         if (state == State.DETACHED && retryAtMs > nowMs) {
             session.wantsAt(retryAtMs);
         }
