@@ -22,8 +22,9 @@ conformance: $(filter $(NODE_CONFORMANCE),$(CONFORMANCE_DRIVERS))
 CHECKS  += client/node/check.sh client/node/jobs.sh
 
 # The tests that take too long for make check.
-check-node: all objects ## the client library for Node.js: 10,000 cycles, and all examples
+check-node: all objects ## the client library for Node.js: 10,000 cycles, all examples, and the types with npm's TypeScript 5 and 7
 	@$(TEST_ENV) STUB_CYCLES=10000 client/node/check.sh
 	@$(TEST_ENV) client/node/jobs.sh stock consumer nightly
+	@client/node/types.sh
 
 .PHONY: check-node

@@ -6,27 +6,21 @@ const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { test, before, after } = require('node:test');
-const { World, missing, until, program, sleep } = require('./world.js');
+const { withWorld, until, program, sleep } = require('./world.js');
 
-const skip = missing();
+const { skip, world } = withWorld('--set', 'max_ttl=60s');
 const HERE = path.join(__dirname, '..');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'redlockd-docs-'));
-let world;
 
-before(async () => {
-  if (skip) return;
+before(() => {
   // As an installed package: with the files that package.json names, and nothing else.
   const target = path.join(folder, 'node_modules/redlockd');
   const { files } = require('../package.json');
   for (const file of ['package.json', 'README.md', ...files]) {
     fs.cpSync(path.join(HERE, file), path.join(target, file), { recursive: true });
   }
-  world = await World.start('--set', 'max_ttl=60s');
 });
-after(async () => {
-  await world?.stop();
-  fs.rmSync(folder, { recursive: true });
-});
+after(() => fs.rmSync(folder, { recursive: true }));
 
 function run(file, ...args) {
   return program(file, args, { REDLOCK_ADDRESS: world.address });

@@ -3,32 +3,15 @@
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const path = require('node:path');
-const { test, before, after, afterEach } = require('node:test');
+const { test } = require('node:test');
 const { once } = require('node:events');
 const { inspect } = require('node:util');
-const { Client, AuthError, BadArgumentError, BusyError, LockTimeoutError, LostError, ModeError, NotHeldError, UnsupportedError, ClosedError } =
+const { AuthError, BadArgumentError, BusyError, LockTimeoutError, LostError, ModeError, NotHeldError, UnsupportedError, ClosedError } =
   require('../index.js');
-const { World, missing, until, program, sleep } = require('./world.js');
+const { withWorld, until, program, sleep } = require('./world.js');
 
-const skip = missing();
+const { skip, world, connect } = withWorld('--set', 'max_ttl=20s');
 const CYCLES = Number(process.env.STUB_CYCLES ?? 500);
-let world;
-let clients = [];
-
-function connect(options) {
-  const client = new Client({ address: world.address, ...options });
-  clients.push(client);
-  return client;
-}
-
-before(async () => {
-  if (!skip) world = await World.start('--set', 'max_ttl=20s');
-});
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-after(() => world?.stop());
 
 test('a lock excludes, and is given back', { skip }, async () => {
   const [one, two] = [connect(), connect({ address: world.tcp })];

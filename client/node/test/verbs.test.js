@@ -1,30 +1,13 @@
 'use strict';
 // who, show, watch, lead, keep and data, with real masters and daemons.
 const assert = require('node:assert/strict');
-const { test, before, after, afterEach } = require('node:test');
+const { test } = require('node:test');
 const { once } = require('node:events');
 const { Client, BusyError, BadArgumentError, CancelledError, ClosedError, LostError, ModeError, UnreachableError } =
   require('../index.js');
-const { World, missing, until, program, sleep } = require('./world.js');
+const { withWorld, until, program, sleep } = require('./world.js');
 
-const skip = missing();
-let world;
-let clients = [];
-
-function connect(options) {
-  const client = new Client({ address: world.address, ...options });
-  clients.push(client);
-  return client;
-}
-
-before(async () => {
-  if (!skip) world = await World.start('--set', 'max_keep=5s');
-});
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-after(() => world?.stop());
+const { skip, world, connect } = withWorld('--set', 'max_keep=5s');
 
 test('who has a lock, and what it tells', { skip }, async () => {
   const client = connect();

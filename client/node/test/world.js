@@ -5,7 +5,9 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
+const { before, after, afterEach } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { Client } = require('../index.js');
 
 const ROOT = path.join(__dirname, '../../..');
 const PROGRAM = path.join(ROOT, 'tests/stubs/world');
@@ -21,16 +23,14 @@ class World {
   #process;
   #lines;
 
-  static async start(...args) {
-    const world = new World();
-    world.#process = spawn('python3', [PROGRAM, ...args],
+  async start(...args) {
+    this.#process = spawn('python3', [PROGRAM, ...args],
       { env: { ...process.env, REDLOCKD: DAEMON }, stdio: ['pipe', 'pipe', 'inherit'] });
-    world.#lines = readline.createInterface({ input: world.#process.stdout })[Symbol.asyncIterator]();
-    const first = await world.#next();
-    world.address = /unix=(\S+)/.exec(first)[0].replace('=', ':');
-    world.tcp = /tcp=(\S+)/.exec(first)[1];
-    world.masters = /masters=(\S+)/.exec(first)[1].split(',');
-    return world;
+    this.#lines = readline.createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+    const first = await this.#next();
+    this.address = /unix=(\S+)/.exec(first)[0].replace('=', ':');
+    this.tcp = /tcp=(\S+)/.exec(first)[1];
+    this.masters = /masters=(\S+)/.exec(first)[1].split(',');
   }
 
   /** Between two commands it keeps no test process alive: node 18 would never come to its after(). */
@@ -65,6 +65,25 @@ class World {
   }
 }
 
+/** A world for the tests of a file: {skip, world, connect()}. The clients of a test end with it. */
+function withWorld(...args) {
+  const skip = missing();
+  const world = new World();
+  let clients = [];
+  before(() => (skip ? undefined : world.start(...args)));
+  afterEach(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    clients = [];
+  });
+  after(() => (skip ? undefined : world.stop()));
+  const connect = (options) => {
+    const client = new Client({ address: world.address, ...options });
+    clients.push(client);
+    return client;
+  };
+  return { skip, world, connect };
+}
+
 /** Calls look() again and again, until it gives something true, which is returned. */
 async function until(look, what, limit = 10_000) {
   for (const end = Date.now() + limit; ; await sleep(10)) {
@@ -83,4 +102,4 @@ function program(file, args, env) {
   return { child, lines, ended: once(child, 'close').then(([status, signal]) => signal ?? status) };
 }
 
-module.exports = { World, missing, until, program, sleep, ROOT };
+module.exports = { withWorld, until, program, sleep, ROOT };
