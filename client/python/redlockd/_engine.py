@@ -303,9 +303,10 @@ class ThreadEngine:
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         self.session.check_usable()  # takes no lock, and so it is safe in a forked child, too
-        return self.inside(self._call, function, *args)
+        result: T = self.inside(self._call, function, *args)
+        return result
 
-    def _call(self, function: Callable[..., T], *args: Any) -> T:
+    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
         self.session.check_usable()
         if not self._thread:
             self._begin()

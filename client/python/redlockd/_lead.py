@@ -6,6 +6,7 @@ import os
 import random
 import re
 import socket
+from typing import Any
 
 from ._error import RedlockdError
 from ._lines import checked_single
@@ -37,12 +38,12 @@ class Election:
         logger.info("%s is asked for again in %.1f s: %s", self.name, pause_s, error)
         return pause_s
 
-    def leads(self, lock: BaseLock) -> None:
+    def leads(self, lock: BaseLock[Any, Any, Any]) -> None:
         self._pause_s = PAUSE_S
         lock._given = True  # `with` enters it as it is
         logger.info("leads %s, with fence %d", self.name, lock.fence)
 
-    def was_lost(self, lock: BaseLock, error: BaseException | None) -> bool:
+    def was_lost(self, lock: BaseLock[Any, Any, Any], error: BaseException | None) -> bool:
         """Whether the work has ended because, or after, the lock was lost: then it is waited for again."""
         if not lock.lost_reason or not isinstance(error, (Exception, type(None))):
             return False

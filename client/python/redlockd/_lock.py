@@ -5,17 +5,19 @@ import asyncio
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Generic, Literal, TypeVar
 
 from ._clock import now_ms
 from ._lines import Name, checked_name, checked_option, checked_token, duration_ms
-from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
+from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Ask, Hold
 from ._session import Session
 from ._table import DURATION_MAX_MS
 from .errors import BadArgumentError, LostError, ModeError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
 E = TypeVar("E", bound="threading.Event | asyncio.Event")
+N = TypeVar("N")  # a number of seconds, for asyncio an awaitable
+V = TypeVar("V")  # None, for asyncio an awaitable
 Seconds = float | timedelta
 HoldKind = Literal["session", "lease"]
 Mode = Literal["exclusive", "shared"]
@@ -27,8 +29,10 @@ _NONE = Hold("")
 _NONE.state = OVER
 
 
-class BaseLock:
-    """See Lock."""
+class BaseLock(Generic[E, N, V]):
+    """See Lock. What is asked of redlockd gives its answer, or in asyncio an awaitable of that."""
+
+    _event: Callable[[], E]
 
     def __init__(self, session: Session, name: Name, me: Callable[[], Any], *, ttl: Seconds | None = None,
                  blocking: bool = True, blocking_timeout: Seconds | None = None, at_most: Seconds | None = None,
@@ -55,8 +59,8 @@ class BaseLock:
         self._hold = _NONE
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
-        self._lost: Any = None  # the events, from when the program asks for them
-        self._expiring: Any = None
+        self._lost: E | None = None  # the events, from when the program asks for them
+        self._expiring: E | None = None
 
     def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
         """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
@@ -149,9 +153,23 @@ class BaseLock:
         if self._expiring:
             self._expiring.clear()
 
-    def _made(self, kind: Callable[[], E], event: Any, is_set: bool) -> E:
+    @property
+    def lost(self) -> E:
+        """Is set at the moment when the lock is lost."""
+        with self._guard:
+            self._lost = self._made(self._lost, self._hold.reason != "")
+            return self._lost
+
+    @property
+    def expiring(self) -> E:
+        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
+        with self._guard:
+            self._expiring = self._made(self._expiring, self._hold.warned)
+            return self._expiring
+
+    def _made(self, event: E | None, is_set: bool) -> E:
         """The event, made when the program asks for it first. The caller has the guard."""
-        made: E = event or kind()
+        made = self._event() if event is None else event
         if is_set:
             made.set()
         return made
@@ -162,6 +180,56 @@ class BaseLock:
     def _left_to_keep(self) -> int:
         """For how many ms the name is to be kept at the end of a `with` block, so that at_least is over then."""
         return max(0, self._at_least_ms - (now_ms() - self._hold.began_ms)) if self._at_least_ms else 0
+
+    # ---- what redlockd is asked ----
+
+    def _asked(self, begin: Callable[..., Ask], *args: Any) -> V:
+        raise NotImplementedError
+
+    def _valid_after(self, begin: Callable[..., Ask], *args: Any) -> N:
+        raise NotImplementedError
+
+    def _release(self, timeout_ms: int, keep_ms: int) -> V:
+        raise NotImplementedError
+
+    def release(self, *, keep: Seconds | None = None) -> V:
+        """Gives the lock back. In asyncio the release goes on when the calling task is cancelled.
+
+        LostError: it was lost before, told once. NotHeldError: this object holds nothing. After NoQuorumError,
+        NoAnswerError or UnreachableError the outcome is open; the lock is free when its ttl is over at the latest.
+
+        keep: for so many seconds from now on nobody gets the name, though nobody holds it. It is for an exclusive lock
+        of one name. After BadArgumentError, LimitError or UnsupportedError redlockd would not keep it, and the lock was
+        given back. After other errors it is not kept, unless the connection broke meanwhile.
+        """
+        return self._release(0, duration_ms(keep, "keep"))
+
+    def extend(self, ttl: Seconds | None = None) -> N:
+        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid().
+
+        A session lock is renewed with this ttl from now on; it needs no extend() to live.
+        """
+        return self._valid_after(self._session.extend, duration_ms(ttl, "ttl"))
+
+    def check(self) -> N:
+        """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
+        return self._valid_after(self._session.check)
+
+    def set_data(self, data: str) -> V:
+        """Changes what others read with who() and watch(), of a lock that was taken with data=. ModeError: it was not.
+        After NoQuorumError either text may stand."""
+        return self._asked(self._session.set_data, checked_option("data", data))
+
+    def downgrade(self) -> N:
+        """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
+
+        ModeError, LimitError, BadArgumentError, UnsupportedError: it is a writer's lock as before. After NoQuorumError,
+        NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: too few
+        masters know it yet. The library goes on asking; call again to hear when it is done. `mode` tells what it is. A
+        reader's lock stays as it is.
+        """
+        self._check_downgrade()
+        return self._valid_after(self._session.downgrade)
 
     # ---- state that a program may ask for at any time ----
 
@@ -222,7 +290,7 @@ class BaseLock:
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r} {self.state} valid={self.valid():.3f}>"
 
 
-def failed_release(lock: BaseLock, error: Exception, hidden: bool) -> None:
+def failed_release(lock: BaseLock[Any, Any, Any], error: Exception, hidden: bool) -> None:
     """Logs the error of a release at the end of a with block, which is not raised."""
     if hidden or not isinstance(error, NotHeldError):
         logger.warning("release of %s: %s", lock.name, error)

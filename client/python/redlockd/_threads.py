@@ -2,20 +2,18 @@
 from __future__ import annotations
 
 import os
-import ssl
 import threading
 import weakref
 from typing import Any, Callable, TypeVar
 
-from ._address import Where
+from ._client import BaseClient
 from ._engine import ThreadEngine
 from ._error import RedlockdError
 from ._hold import ASKED, OVER, Ask
 from ._lead import Election
-from ._lines import Name, checked_option, checked_show, checked_single, checked_token, duration_ms, known_name
-from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._lines import Name, checked_single, checked_token, known_name
+from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
 from ._names import checked_template, name_from_call, wraps
-from ._session import Session
 from ._table import DURATION_MAX_MS
 from ._watching import BaseWatch, NameState
 from .errors import BusyError, LockCancelledError, LockTimeoutError, LostError
@@ -34,28 +32,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew_in_child)
 
 
-class Lock(BaseLock):
+class Lock(BaseLock[threading.Event, float, None]):
     """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it."""
+
+    _event = threading.Event
 
     def __init__(self, client: Client, name: Name, **options: Any) -> None:
         self._client = client  # which lives as long as its locks
         self._engine = client._living()
         self._waiting: Ask | None = None
         super().__init__(self._engine.session, name, threading.get_ident, **options)
-
-    @property
-    def lost(self) -> threading.Event:
-        """Is set at the moment when the lock is lost."""
-        with self._guard:
-            event = self._lost = self._made(threading.Event, self._lost, self._hold.reason != "")
-            return event
-
-    @property
-    def expiring(self) -> threading.Event:
-        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
-        with self._guard:
-            event = self._expiring = self._made(threading.Event, self._expiring, self._hold.warned)
-            return event
 
     def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                 blocking_timeout: Seconds | None = None) -> bool:
@@ -105,51 +91,16 @@ class Lock(BaseLock):
         waiting = self._waiting
         return waiting is not None and self._engine.cancel(waiting, LockCancelledError("the wait was cancelled"))
 
-    def release(self, *, keep: Seconds | None = None) -> None:
-        """Gives the lock back.
-
-        LostError: it was lost before, told once. NotHeldError: this object holds nothing. After NoQuorumError,
-        NoAnswerError or UnreachableError the outcome is open; the lock is free when its ttl is over at the latest.
-
-        keep: for so many seconds from now on nobody gets the name, though nobody holds it. It is for an exclusive lock
-        of one name. After BadArgumentError, LimitError or UnsupportedError redlockd would not keep it, and the lock was
-        given back. After other errors it is not kept, unless the connection broke meanwhile.
-        """
-        self._release(0, duration_ms(keep, "keep"))
-
     def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
         if self._leave():
             self._engine.ask(self._session.unlock, self._hold, timeout_ms, keep_ms)
 
-    def extend(self, ttl: Seconds | None = None) -> float:
-        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid().
+    def _asked(self, begin: Callable[..., Ask], *args: Any) -> None:
+        self._engine.ask(begin, self._hold, *args)
 
-        A session lock is renewed with this ttl from now on; it needs no extend() to live.
-        """
-        self._engine.ask(self._session.extend, self._hold, duration_ms(ttl, "ttl"))
-        return self.valid()
-
-    def check(self) -> float:
-        """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
-        self._engine.ask(self._session.check, self._hold)
-        return self.valid()
-
-    def set_data(self, data: str) -> None:
-        """Changes what others read with who() and watch(), of a lock that was taken with data=. ModeError: it was not.
-        After NoQuorumError either text may stand."""
-        self._engine.ask(self._session.set_data, self._hold, checked_option("data", data))
-
-    def downgrade(self) -> float:
-        """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
-
-        ModeError, LimitError, BadArgumentError, UnsupportedError: it is a writer's lock as before. After NoQuorumError,
-        NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: too few
-        masters know it yet. The library goes on asking; call again to hear when it is done. `mode` tells what it is. A
-        reader's lock stays as it is.
-        """
-        self._check_downgrade()
-        self._engine.ask(self._session.downgrade, self._hold)
+    def _valid_after(self, begin: Callable[..., Ask], *args: Any) -> float:
+        self._engine.ask(begin, self._hold, *args)
         return self.valid()
 
     def __enter__(self) -> Lock:
@@ -212,7 +163,7 @@ class Watch(BaseWatch):
         self.close()
 
 
-class Client:
+class Client(BaseClient[Lock, list[dict[str, str]]]):
     """A connection to redlockd for one process, made with the first request and made anew when it breaks.
 
     All threads of the process share one Client. It begins a thread of its own, which hears of lost locks at once.
@@ -225,12 +176,8 @@ class Client:
     REDLOCK_CERT and REDLOCK_KEY.
     """
 
-    def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
-                 user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
-        word = checked_option("client", client) if client is not None else None
-        where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
-        self._new_session: Callable[[ThreadEngine], Session] = lambda engine: Session(engine, where, word, timeout_ms)
-        self._start()
+    _lock = Lock
+    _engine: ThreadEngine
 
     def _start(self) -> None:
         self._engine = ThreadEngine()
@@ -244,28 +191,6 @@ class Client:
                 if self._engine.session.forked:
                     self._start()
         return self._engine
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__module__}.Client {self._engine.session.describe()}>"
-
-    def lock(self, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
-             at_least: Seconds | None = None, hold: HoldKind = "session", note: str | None = None,
-             mode: Mode | None = None, slots: int | None = None, data: str | None = None,
-             reentrant: bool = False) -> Lock:
-        """A Lock that is not held yet: use it in a `with` statement, or acquire() it.
-
-        ttl: for how long the masters keep it when nobody renews it; redlockd renews it while the program is connected.
-        blocking, blocking_timeout: whether and for how long to wait; None: without end.
-        at_most: for how long redlockd renews (max is the same). at_least: if the `with` block succeeds, nobody gets the
-        name until so long after the lock's beginning: for a job that is to run once in a period. hold="lease": lives for
-        its ttl, is renewed by nobody, and survives the program. note: a word that SHOW LOCKS tells. mode="shared": any
-        number of readers, or one writer without it. slots: one of so many places, whose number is lock.slot; all who use
-        the name give the same. data: what others read with who() and watch(), as "10.0.0.5:8080". A list of names: all or
-        none, as one lock. A redlockd that cannot do these says so. reentrant: the same thread may enter again.
-        """
-        return Lock(self, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, at_most=at_most, max=max,
-                    at_least=at_least, hold=hold, note=note, mode=mode, slots=slots, data=data, reentrant=reentrant)
 
     def locked(self, name: str, **options: Any) -> Callable[[F], F]:
         """A decorator: the function runs under the lock, which each call takes and gives back.
@@ -285,13 +210,6 @@ class Client:
                     return function(*args, **kwargs)
             return call
         return decorate
-
-    def attach(self, name: Name, token: str) -> Lock:
-        """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.
-        Nobody is asked, and valid() is 0 first."""
-        lock = self.lock(known_name(name), hold="lease")
-        lock._attach(token)
-        return lock
 
     def resume(self, name: Name, token: str, *, ttl: Seconds | None = None, max: Seconds | None = None,
                note: str | None = None) -> Lock:
@@ -328,15 +246,9 @@ class Client:
                 if not election.was_lost(lock, error):
                     raise
 
-    def who(self, name: str) -> list[dict[str, str]]:
-        """Who has the name and who waits for it, by what the masters say: rows as protocol.txt tells them."""
+    def _rows(self, verb: str, what: str) -> list[dict[str, str]]:
         engine = self._living()
-        return engine.ask(engine.session.rows, "WHO", checked_single(name)).rows
-
-    def show(self, what: str) -> list[dict[str, str]]:
-        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION."""
-        engine = self._living()
-        return engine.ask(engine.session.rows, "SHOW", checked_show(what)).rows
+        return engine.ask(engine.session.rows, verb, what).rows
 
     def watch(self, name: str) -> Watch:
         """An iterator: who has the name, now and at each change. It goes on over a reconnection, which is not told, and may

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import weakref
 from typing import Any, Awaitable, Callable, TypeVar
 
-from ._address import Where
+from ._client import BaseClient
 from ._connection import QUIT_S, Connection
 from ._error import RedlockdError
 from ._hold import ASKED, OVER, Ask
 from ._lead import Election
-from ._lines import Name, checked_option, checked_show, checked_single, checked_token, duration_ms, known_name
-from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._lines import Name, checked_single, checked_token, known_name
+from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
 from ._names import checked_template, name_from_call, wraps
 from ._parts import Parts
 from ._session import Session
@@ -187,27 +186,15 @@ def _guard_of(session: Session, loop: asyncio.AbstractEventLoop) -> asyncio.Task
 # ---- what a program sees ----
 
 
-class Lock(BaseLock):
+class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
     """A lock; Client.lock() makes it. It is for one holder at a time, and has what redlockd.Lock has."""
+
+    _event = asyncio.Event
 
     def __init__(self, client: Client, name: Name, **options: Any) -> None:
         self._client = client
         self._engine = client._living()
         super().__init__(self._engine.session, name, _this_task, **options)
-
-    @property
-    def lost(self) -> asyncio.Event:
-        """Is set at the moment when the lock is lost."""
-        with self._guard:
-            event = self._lost = self._made(asyncio.Event, self._lost, self._hold.reason != "")
-            return event
-
-    @property
-    def expiring(self) -> asyncio.Event:
-        """Is set while redlockd cannot renew the lock and less than a third of its time is left."""
-        with self._guard:
-            event = self._expiring = self._made(asyncio.Event, self._expiring, self._hold.warned)
-            return event
 
     async def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                       blocking_timeout: Seconds | None = None) -> bool:
@@ -232,35 +219,16 @@ class Lock(BaseLock):
             self._depth = 0
             raise
 
-    async def release(self, *, keep: Seconds | None = None) -> None:
-        """Gives the lock back. When the calling task is cancelled, the release goes on. keep: for so many seconds from now
-        on nobody gets the name."""
-        await self._release(0, duration_ms(keep, "keep"))
-
     async def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
         if self._leave():
             await self._engine.ask(self._session.unlock, self._hold, timeout_ms, keep_ms)
 
-    async def extend(self, ttl: Seconds | None = None) -> float:
-        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid()."""
-        await self._engine.ask(self._session.extend, self._hold, duration_ms(ttl, "ttl"))
-        return self.valid()
+    async def _asked(self, begin: Callable[..., Ask], *args: Any) -> None:
+        await self._engine.ask(begin, self._hold, *args)
 
-    async def check(self) -> float:
-        """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
-        await self._engine.ask(self._session.check, self._hold)
-        return self.valid()
-
-    async def set_data(self, data: str) -> None:
-        """Changes what others read with who() and watch(), of a lock that was taken with data=."""
-        await self._engine.ask(self._session.set_data, self._hold, checked_option("data", data))
-
-    async def downgrade(self) -> float:
-        """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
-        What each error means, redlockd.Lock.downgrade() says."""
-        self._check_downgrade()
-        await self._engine.ask(self._session.downgrade, self._hold)
+    async def _valid_after(self, begin: Callable[..., Ask], *args: Any) -> float:
+        await self._engine.ask(begin, self._hold, *args)
         return self.valid()
 
     async def __aenter__(self) -> Lock:
@@ -319,38 +287,16 @@ class Watch(BaseWatch):
         await self.aclose()
 
 
-class Client:
+class Client(BaseClient[Lock, Awaitable[list[dict[str, str]]]]):
     """A connection to redlockd for one event loop, made with the first request and made anew when it breaks. Its arguments
     and methods are those of redlockd.Client."""
 
-    def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
-                 user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
-        word = checked_option("client", client) if client is not None else None
-        where, timeout_ms = Where(address, user, secret, ssl_context), duration_ms(timeout, "timeout")
-        self._new_session: Callable[[_LoopEngine], Session] = lambda engine: Session(engine, where, word, timeout_ms)
-        self._start()
+    _lock = Lock
+    _engine: _LoopEngine
 
     def _start(self) -> None:
         self._engine = _LoopEngine()
         self._engine.session = self._new_session(self._engine)
-
-    def _living(self) -> _LoopEngine:
-        if self._engine.session.forked:  # the child begins without a connection and without locks
-            self._start()
-        return self._engine
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__module__}.Client {self._engine.session.describe()}>"
-
-    def lock(self, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
-             at_least: Seconds | None = None, hold: HoldKind = "session", note: str | None = None,
-             mode: Mode | None = None, slots: int | None = None, data: str | None = None,
-             reentrant: bool = False) -> Lock:
-        """A Lock that is not held yet: `async with` it, or acquire() it. The options are those of redlockd.Client.lock();
-        reentrant: the same task may enter again."""
-        return Lock(self, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, at_most=at_most, max=max,
-                    at_least=at_least, hold=hold, note=note, mode=mode, slots=slots, data=data, reentrant=reentrant)
 
     def locked(self, name: str, **options: Any) -> Callable[[F], F]:
         """A decorator: the coroutine function runs under the lock, which each call takes and gives back. {0} and {word}
@@ -364,13 +310,6 @@ class Client:
                     return await function(*args, **kwargs)
             return call
         return decorate
-
-    def attach(self, name: Name, token: str) -> Lock:
-        """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.
-        Nobody is asked, and valid() is 0 first."""
-        lock = self.lock(known_name(name), hold="lease")
-        lock._attach(token)
-        return lock
 
     async def resume(self, name: Name, token: str, *, ttl: Seconds | None = None, max: Seconds | None = None,
                      note: str | None = None) -> Lock:
@@ -407,15 +346,10 @@ class Client:
                 if not election.was_lost(lock, error):
                     raise
 
-    async def who(self, name: str) -> list[dict[str, str]]:
-        """Who has the name and who waits for it, by what the masters say: rows as protocol.txt tells them."""
+    async def _rows(self, verb: str, what: str) -> list[dict[str, str]]:
         engine = self._living()
-        return (await engine.ask(engine.session.rows, "WHO", checked_single(name))).rows
-
-    async def show(self, what: str) -> list[dict[str, str]]:
-        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION."""
-        engine = self._living()
-        return (await engine.ask(engine.session.rows, "SHOW", checked_show(what))).rows
+        rows: list[dict[str, str]] = (await engine.ask(engine.session.rows, verb, what)).rows
+        return rows
 
     def watch(self, name: str) -> Watch:
         """An asynchronous iterator: who has the name, now and at each change. It goes on over a reconnection, which is not
