@@ -514,7 +514,7 @@ static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
         swarm->shared_pct = 90;
         swarm->think_ms = 5;
         swarm->keep_ms = 60;
-        swarm->give_up_pct = mutant == MUTANT_MARK_STAYS ? 60 : 0;
+        swarm->give_up_pct = mutant == MUTANT_MARK_STAYS ? 90 : 0;
         if (mutant == MUTANT_MARK_UNSEEN) {
             swarm->apart = true;
             plan->param[P_DAEMONS] = 2;

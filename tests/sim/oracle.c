@@ -50,7 +50,7 @@ void oracle_begin(struct sim_world *w)
     memset(o->letter_us, 0, sizeof(o->letter_us));
     memset(o->kept, 0, sizeof(o->kept));
     memset(o->unreleased_us, 0, sizeof(o->unreleased_us));
-    memset(o->late_us, 0, sizeof(o->late_us));
+    memset(o->heard_us, 0, sizeof(o->heard_us));
     memset(o->given_back_us, 0, sizeof(o->given_back_us));
     memset(o->still, 0, sizeof(o->still));
     memset(o->ends_us, 0, sizeof(o->ends_us));

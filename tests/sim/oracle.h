@@ -245,11 +245,10 @@ struct sim_oracle {
     int64_t freed_us[SIM_NAMES];            /* a key of the name ended, last */
     int64_t given_back_us[SIM_KEYS]; /* the last key of a slot was released; 0: it has one, or never had */
     int64_t writer_us[SIM_NAMES];    /* a writer that asked for the name was answered, or gave up, last */
-    int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
-    int64_t unreleased_us[SIM_NAMES];        /* a key of the name ended by itself, last */
-    int64_t
-        late_us[SIM_NAMES]; /* a lock was given back elsewhere, which its daemon may hear a second later */
-    struct {                /* since a key of the name was set or released */
+    int64_t turn_us[SIM_DAEMONS][SIM_NAMES];  /* the last grant by a daemon */
+    int64_t unreleased_us[SIM_NAMES];         /* a key of the name ended by itself, last */
+    int64_t heard_us[SIM_DAEMONS][SIM_NAMES]; /* it heard that its lock was given back elsewhere */
+    struct {                                  /* since a key of the name was set or released */
         int64_t since_us;
         uint32_t asks[SIM_DAEMONS], joins[SIM_DAEMONS][SIM_MASTERS]; /* LOCKs, and ENQUEUEs that ran */
     } still[SIM_NAMES];
@@ -414,7 +413,8 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);
 void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared);
+void oracle_was_free(struct sim_world *w, const struct sim_daemon *d, unsigned name, int64_t asked_us,
+                     bool shared);
 void oracle_writer_gone(struct sim_world *w, const struct sim_asked *a); /* its request is over */
 void oracle_has_waited(struct sim_world *w, uint32_t request, bool granted);
 void oracle_crowd_asks(struct sim_world *w, const struct sim_daemon *d, struct sim_asked *a);

@@ -277,7 +277,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         o->served_us[n] = w->now_us;
         oracle_turn(w, d, n);
         if (a->verb == VERB_LOCK && a->wait_ms > 0) /* a RESUME waits for masters, and not for the name */
-            oracle_was_free(w, n, a->at_us, t->shared);
+            oracle_was_free(w, d, n, a->at_us, t->shared);
     }
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (a->tells)
@@ -389,6 +389,11 @@ static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, 
     if (w->plan->param[P_CLASS] == CLASS_ROLLING && unwanted && renewed && !t->given_up && !is_tight(w))
         violation(w, 13, "d%u lost T%u of n%u (reason %d), though masters were only restarted one by one",
                   d->index, tok, t->name, reason);
+    FOR_NAMES(n, t->name)
+    {
+        if (t->deleted_us != 0)
+            w->oracle.heard_us[d->index][key_base(n)] = w->now_us;
+    }
 }
 
 void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct action *action)

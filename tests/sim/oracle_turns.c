@@ -6,7 +6,7 @@
 
 /* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
  * that a client may wait. In 36 simulated hours no client waited for more than five. */
-enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60, FREE_MS = 100, LETTERS_US = 1000000 };
+enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60, FREE_MS = 100 };
 
 static int64_t turn_bound_us(const struct sim_world *w)
 {
@@ -120,13 +120,6 @@ static void slot_was_free(struct sim_world *w, unsigned name)
                   key_base(name), (double)(w->now_us - since_us) / 1e6);
 }
 
-/* The lock's daemon, whose own waiters stand behind it, may hear a second later that it was given back elsewhere. */
-static bool hears_later(const struct sim_world *w, const struct sim_msg *msg, unsigned name)
-{
-    unsigned maker = w->oracle.tok[msg->tok].daemon;
-    return maker != w->conn[msg->conn].daemon && oracle_is_lettered(w, maker, name);
-}
-
 /* The end of a key is seen when it is released, or when the next command comes to that master. */
 static void key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote, unsigned name)
@@ -137,8 +130,6 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
                     vote->kind != VOTE_NOT_RUN;
     bool set = (msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE) && vote->kind == VOTE_YES;
     unsigned base = key_base(name);
-    if (released && hears_later(w, msg, name))
-        o->late_us[base] = w->now_us;
     if (set && o->given_back_us[name] != 0)
         slot_was_free(w, name);
     if (released && name_slots(w, base) != 0 && !has_key(w, name))
@@ -150,7 +141,7 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
     }
     if (released && next_us == 0 && *ends_us > w->now_us)
         *ends_us = w->now_us;
-    freed(w, base, *ends_us, w->now_us - o->late_us[base] >= LETTERS_US);
+    freed(w, base, *ends_us, true);
     if (next_us != 0)
         *ends_us = next_us;
 }
@@ -200,12 +191,14 @@ static int64_t writer_waited_us(const struct sim_world *w, unsigned name)
 
 /* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
  * split the votes several times, so the bound is far above what a wake needs, and below a sleep. A key that ends by
- * itself wakes nobody: a daemon that sleeps since before it was set does not know when it ends. */
-void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared)
+ * itself wakes nobody: a daemon that sleeps since before it was set does not know when it ends. And a daemon's own
+ * waiters stand behind its lock until it has heard that the lock was given back elsewhere. */
+void oracle_was_free(struct sim_world *w, const struct sim_daemon *d, unsigned name, int64_t asked_us,
+                     bool shared)
 {
     enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
     const struct sim_oracle *o = &w->oracle;
-    int64_t since_us = later_us(o->freed_us[name], asked_us);
+    int64_t since_us = later_us(later_us(o->freed_us[name], o->heard_us[d->index][name]), asked_us);
     int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
     if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
         since_us = later_us(since_us, writer_waited_us(w, name));
