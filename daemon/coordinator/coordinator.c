@@ -132,7 +132,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)
         c->config.max_keep_ms = DAY_MS;
-    c->quorum = quorum_of(config->masters);
+    c->quorum = quorum_plain(config->masters, masters_all(config->masters));
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
     c->trial.item.kind = ITEM_TRIAL;

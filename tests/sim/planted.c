@@ -22,17 +22,17 @@ enum fence_outcome fence_look_rule(struct coordinator *c, struct round *round, b
 /* ---- a quorum of one master less: QUORUM_MINUS_ONE, FANOUT_COUNTS_HEAL, RESUME_BELOW_QUORUM ---- */
 
 /* Returns the quorum to put back afterwards. */
-static unsigned lower_quorum(struct coordinator *c, bool lower)
+static struct quorum lower_quorum(struct coordinator *c, bool lower)
 {
-    unsigned quorum = c->quorum;
+    struct quorum quorum = c->quorum;
     if (lower)
-        c->quorum = quorum_of(c->config.masters) - 1;
+        c->quorum.needed = (uint8_t)(quorum_of(c->config.masters) - 1);
     return quorum;
 }
 
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
-    unsigned quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE));
+    struct quorum quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE));
     acquire_begin_rule(c, resource);
     c->quorum = quorum;
 }
@@ -40,21 +40,21 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 void acquire_look(struct coordinator *c, struct round *round, bool late)
 {
     bool heals = mutant(MUTANT_FANOUT_COUNTS_HEAL) && round->narrow;
-    unsigned quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE) || heals);
+    struct quorum quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE) || heals);
     acquire_look_rule(c, round, late);
     c->quorum = quorum;
 }
 
 void acquire_timer(struct coordinator *c, struct round *round)
 {
-    unsigned quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE));
+    struct quorum quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE));
     acquire_timer_rule(c, round);
     c->quorum = quorum;
 }
 
 void resume_look(struct coordinator *c, struct round *round, bool late)
 {
-    unsigned quorum = lower_quorum(c, mutant(MUTANT_RESUME_BELOW_QUORUM));
+    struct quorum quorum = lower_quorum(c, mutant(MUTANT_RESUME_BELOW_QUORUM));
     resume_look_rule(c, round, late);
     c->quorum = quorum;
 }
@@ -101,7 +101,8 @@ enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
 {
     unsigned accepted = masters_count(fence_standing(c, round) & round->fence.accepted);
-    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && round->phase == ROUND_REASKING && accepted >= c->quorum) {
+    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && round->phase == ROUND_REASKING &&
+        accepted >= c->quorum.needed) {
         round->phase = ROUND_FENCING;
         return FENCE_STANDS;
     }
@@ -138,8 +139,8 @@ static void incr_each(struct coordinator *c, struct round *round)
 static bool may_incr(const struct coordinator *c, const struct round *round)
 {
     masters_t stand = fence_standing(c, round), accepted = round->fence.accepted;
-    return round->phase == ROUND_READING && masters_count(stand & accepted) < c->quorum &&
-           masters_count(stand & (accepted | round->fence.scored)) >= c->quorum;
+    return round->phase == ROUND_READING && masters_count(stand & accepted) < c->quorum.needed &&
+           masters_count(stand & (accepted | round->fence.scored)) >= c->quorum.needed;
 }
 
 enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late)

@@ -72,8 +72,9 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
         0};
     const struct mode *mode = round->mode;
     /* Other daemons were refused by this attempt's keys, and may sleep. */
-    unsigned stop = mode->one_stops ? 1 : c->quorum;
-    bool wakes = masters_count(round->tally.granted) >= stop && round->phase != ROUND_QUEUING;
+    masters_t granted = round->tally.granted;
+    bool stops = mode->one_stops ? granted != 0 : quorum_has(&c->quorum, granted);
+    bool wakes = stops && round->phase != ROUND_QUEUING;
     acquire_undo(c, round, wakes, resource->queue->head->patient);
     mode->refused(c, resource, &verdict);
 }
@@ -232,7 +233,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     resource->queue->attempt.asked = resource->queue->tail->id;
     resource->queue->attempt.asked_alone = !wait->mode->shares;
     names_asked(resource);
-    if (masters_count(c->voters) < c->quorum) {
+    if (!quorum_has(&c->quorum, c->voters)) {
         resource->queue->attempt.release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
@@ -256,17 +257,17 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 static void look_refused(struct coordinator *c, struct round *round, bool late)
 {
     const struct tally *tally = &round->tally;
-    unsigned answered = masters_count(tally->granted | tally->refused);
-    unsigned silent = masters_count(round_silent(round));
-    bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
+    masters_t answered = tally->granted | tally->refused;
+    bool enough_answered = quorum_has(&c->quorum, answered);
+    bool enough = quorum_has(&c->quorum, tally->granted); /* Q granted, but no fence was agreed in time */
     bool retries = !round->mode->splits || (round->resource->queue->head->patient && !wake_may_come(c));
     if (round->mode->once)
         round->split.in_vain = tally->granted != 0;
-    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
+    if (tally->refused != 0 && enough_answered && !enough && !retries)
         acquire_was_split(c, round, acquire_split(c, round, late));
-    else if (tally->refused != 0 && answered >= c->quorum && !enough)
+    else if (tally->refused != 0 && enough_answered && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */
-    else if (late || tally->refused == 0 || answered + silent < c->quorum)
+    else if (late || tally->refused == 0 || !quorum_has(&c->quorum, answered | round_silent(round)))
         acquire_fail(c, round, REPLY_NOQUORUM);
 }
 
@@ -275,15 +276,14 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
 static void look_queuing(struct coordinator *c, struct round *round, bool late)
 {
     struct resource *resource = round->resource;
-    unsigned silent = late ? 0 : masters_count(round_silent(round));
-    unsigned heard = masters_count(resource->queue->wake.heard);
-    bool told = heard >= c->quorum || heard + silent < c->quorum;
-    bool held = masters_count(round->tally.refused) >= c->quorum;
+    masters_t silent = late ? 0 : round_silent(round), heard = resource->queue->wake.heard;
+    bool told = quorum_has(&c->quorum, heard) || !quorum_has(&c->quorum, heard | silent);
+    bool held = quorum_has(&c->quorum, round->tally.refused);
     if (held && told)
         acquire_fail(c, round, REPLY_BUSY);
-    if (held || masters_count(round->tally.refused) + silent >= c->quorum)
+    if (held || quorum_has(&c->quorum, round->tally.refused | silent))
         return;
-    bool is_free = masters_count(masters_without(round->tally.asked, round->tally.granted)) < c->quorum;
+    bool is_free = !quorum_has(&c->quorum, masters_without(round->tally.asked, round->tally.granted));
     resource->queue->attempt.looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
     acquire_detach(c, round);
     round_free(c, round);
@@ -297,13 +297,13 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
     masters_t can = stand | round_silent(round);
     if (fence->asked != 0)
         can &= fence->answered | fence->pending;
-    if (round->narrow && masters_count(can) < c->quorum) {
+    if (round->narrow && !quorum_has(&c->quorum, can)) {
         acquire_widen(c, round);
         can |= round_silent(round);
     }
-    if (late || masters_count(can) < c->quorum)
+    if (late || !quorum_has(&c->quorum, can))
         look_refused(c, round, late);
-    else if (masters_count(stand) < c->quorum)
+    else if (!quorum_has(&c->quorum, stand))
         return;
     else if (fence->asked != 0)
         acquire_fenced(c, round, fence_decide(c, round));

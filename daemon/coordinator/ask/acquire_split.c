@@ -157,8 +157,9 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     for (unsigned i = 0; i < c->config.masters; i++) {
         unsigned same = 0;
         for (unsigned k = 0; k < c->config.masters; k++)
-            same += (round->split.held & masters_bit(k)) && round->numbers[k] == round->numbers[i];
-        if ((round->split.held & masters_bit(i)) && same >= c->quorum)
+            same +=
+                (round->split.held & c->quorum.of & masters_bit(k)) && round->numbers[k] == round->numbers[i];
+        if ((round->split.held & masters_bit(i)) && same >= c->quorum.needed)
             return true;
     }
     return false;
@@ -168,8 +169,7 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
  * not known who has the lock. */
 static enum split_outcome end_in_vain(const struct coordinator *c, struct round *round)
 {
-    unsigned answered = masters_count(round->tally.granted | round->tally.refused);
-    round->split.in_vain = answered >= c->quorum;
+    round->split.in_vain = quorum_has(&c->quorum, round->tally.granted | round->tally.refused);
     return round->split.in_vain ? SPLIT_BUSY : SPLIT_HOPELESS;
 }
 
@@ -182,11 +182,11 @@ enum split_outcome acquire_split_look(struct coordinator *c, struct round *round
     masters_t stand = fence_standing(c, round);
     bool decided = round->split.decider & stand; /* lost or slow meanwhile: elect again */
     enum election election = decided ? ELECTION_WON : elect(c, round);
-    if (masters_count(stand) >= c->quorum) {
+    if (quorum_has(&c->quorum, stand)) {
         heap_remove(&c->deadlines, &round->resource->queue->item);
         return SPLIT_WON;
     }
-    if (masters_count(in_service(c, round)) < c->quorum || is_expired(c, round))
+    if (!quorum_has(&c->quorum, in_service(c, round)) || is_expired(c, round))
         return SPLIT_HOPELESS;
     if (election == ELECTION_LOST || another_has_it(c, round))
         return SPLIT_BUSY;

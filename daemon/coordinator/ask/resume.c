@@ -110,7 +110,7 @@ static void move(struct coordinator *c, struct round *round)
 void resume_request(struct coordinator *c, struct session *session, uint64_t request,
                     const struct request *what)
 {
-    if (masters_count(c->voters) < c->quorum) {
+    if (!quorum_has(&c->quorum, c->voters)) {
         action_noquorum(c, resume_refuse(c, session, request, what, LIMIT_NONE), NULL);
         return;
     }
@@ -324,15 +324,14 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
     const struct tally *tally = &round->tally;
     masters_t moved = fence_standing(c, round), silent = round_silent(round);
     masters_t can_move = moved | (masters_without(silent, round->voided) & c->voters);
-    unsigned gone = masters_count(tally->refused & round->votes);
-    unsigned can_be_gone = gone + masters_count(silent & round->votes);
-    unsigned blocking = quorum_blocking(c->config.masters);
+    masters_t gone = tally->refused & round->votes, can_be_gone = gone | (silent & round->votes);
     bool none_moved = tally->granted == 0;
-    if (masters_count(moved) >= c->quorum)
+    if (quorum_has(&c->quorum, moved))
         resume_extend(c, round);
-    else if (none_moved && gone >= blocking && (late || silent == 0))
+    else if (none_moved && quorum_blocks(&c->quorum, gone) && (late || silent == 0))
         resume_fail(c, round, REPLY_NOTHELD);
-    else if (late || (masters_count(can_move) < c->quorum && !(none_moved && can_be_gone >= blocking)))
+    else if (late ||
+             (!quorum_has(&c->quorum, can_move) && !(none_moved && quorum_blocks(&c->quorum, can_be_gone))))
         resume_fail(c, round, REPLY_NOQUORUM);
 }
 
@@ -340,9 +339,9 @@ static void look_resuming(struct coordinator *c, struct round *round, bool late)
 {
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
-    if (late || masters_count(can) < c->quorum)
+    if (late || !quorum_has(&c->quorum, can))
         resume_fail(c, round, REPLY_NOQUORUM);
-    else if (masters_count(stand) >= c->quorum)
+    else if (quorum_has(&c->quorum, stand))
         resume_fenced(c, round, fence_decide(c, round));
 }
 

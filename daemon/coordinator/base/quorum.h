@@ -6,6 +6,7 @@
 #define REDLOCKD_QUORUM_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/message.h"
@@ -43,6 +44,36 @@ static inline unsigned masters_count(masters_t set)
     const uint64_t copies = UINT64_C(1) | UINT64_C(1) << 15 | UINT64_C(1) << 30 | UINT64_C(1) << 45;
     const uint64_t each = UINT64_C(0x1111111111111111);
     return (unsigned)(((set * copies & each) * each) >> 60);
+}
+
+/* Who votes, and how many of them are needed. All counts of votes ask this value: a vote of any other master counts
+ * for nothing. */
+struct quorum {
+    masters_t of;     /* the masters that vote */
+    uint8_t needed;   /* Q: so many of them are a quorum */
+    uint8_t blocking; /* when so many of them say that the key is not ours, no quorum can hold it */
+};
+
+/* The quorum of a set that counts N masters, of which these vote (the others are vacant places). */
+static inline struct quorum quorum_plain(unsigned masters, masters_t of)
+{
+    unsigned needed = quorum_of(masters);
+    return (struct quorum){of, (uint8_t)needed, (uint8_t)(masters_count(of) - needed + 1)};
+}
+
+static inline unsigned quorum_count(const struct quorum *quorum, masters_t set)
+{
+    return masters_count(set & quorum->of);
+}
+
+static inline bool quorum_has(const struct quorum *quorum, masters_t set)
+{
+    return quorum_count(quorum, set) >= quorum->needed;
+}
+
+static inline bool quorum_blocks(const struct quorum *quorum, masters_t set)
+{
+    return quorum_count(quorum, set) >= quorum->blocking;
 }
 
 /* The masters of set that are not in out. */

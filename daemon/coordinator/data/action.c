@@ -120,7 +120,7 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     masters_t quarantined = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         reply->nodes[i] = node_sign(c, i, tally);
-        reply->votes = (uint8_t)(reply->votes + (reply->nodes[i] == '+'));
+        reply->votes = (uint8_t)(reply->votes + (reply->nodes[i] == '+' && (c->quorum.of & masters_bit(i))));
         const struct master *master = &c->masters[i];
         if (master->state != MASTER_QUARANTINE)
             continue;
@@ -129,12 +129,13 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
                          ? (uint64_t)(master->memory.quarantine_until_ms - c->now_ms)
                          : 0;
     }
+    quarantined &= c->quorum.of;
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
-    if (voters >= c->quorum || voters + kept_out < c->quorum)
+    if (voters >= c->quorum.needed || voters + kept_out < c->quorum.needed)
         return;
     /* The quorum is complete when as many quarantines have ended as it lacks voters. left_ms of the last of
      * these is the rank-th largest. */
-    unsigned rank = kept_out - (c->quorum - voters) + 1;
+    unsigned rank = kept_out - (c->quorum.needed - voters) + 1;
     reply->quarantined = (uint8_t)kept_out;
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
 }
@@ -152,7 +153,7 @@ void action_handed(struct coordinator *c, uint64_t session, uint64_t request, co
     if (request == 0)
         return;
     struct reply *reply = action_reply(c, session, request, REPLY_UNLOCKED, name);
-    reply->masters = (uint8_t)c->config.masters;
+    reply->masters = (uint8_t)masters_count(c->quorum.of);
     reply->handed = true;
 }
 

@@ -644,7 +644,7 @@ struct witness {
 struct coordinator {
     struct coordinator_config config;
     const struct mode *modes[MODES];
-    unsigned quorum;
+    struct quorum quorum;  /* who votes, and how many of them are needed */
     int64_t full_ms;       /* length of a full quarantine: max_ttl and its drift */
     int64_t now_ms;        /* CLOCK_BOOTTIME plus behind_ms */
     int64_t behind_ms;     /* for how long CLOCK_BOOTTIME stood still in all */

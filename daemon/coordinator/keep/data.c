@@ -159,7 +159,7 @@ void data_request(struct coordinator *c, const struct coordinator_event *event, 
         data_refuse(c, event, REPLY_NOTHELD, TEXT_EXPIRED);
     } else if (told_of_lease(c, lease) == NULL) {
         data_refuse(c, event, REPLY_MODE, TEXT_NO_DATA);
-    } else if (masters_count(c->extenders) < c->quorum) {
+    } else if (!quorum_has(&c->quorum, c->extenders)) {
         c->stats.refused_noquorum++;
         action_noquorum(c, data_refuse(c, event, REPLY_NOQUORUM, TEXT_NONE), NULL);
     } else {
@@ -184,14 +184,14 @@ void data_look(struct coordinator *c, struct round *round, bool late)
     masters_t told = masters_without(fence->accepted, round->voided);
     masters_t gone = masters_without(fence->answered, fence->accepted | round->voided);
     masters_t coming = masters_without(fence->pending, round->voided);
-    if (masters_count(told) >= c->quorum) {
+    if (quorum_has(&c->quorum, told)) {
         struct reply *reply = data_answer(c, round, REPLY_DATA);
-        reply->confirmed = (uint8_t)masters_count(told);
-        reply->masters = (uint8_t)c->config.masters;
+        reply->confirmed = (uint8_t)quorum_count(&c->quorum, told);
+        reply->masters = (uint8_t)masters_count(c->quorum.of);
         witness_touch(c, round->name);
-    } else if (masters_count(gone) >= quorum_blocking(c->config.masters)) {
+    } else if (quorum_blocks(&c->quorum, gone)) {
         data_answer(c, round, REPLY_NOTHELD);
-    } else if (late || masters_count(told | coming) < c->quorum) {
+    } else if (late || !quorum_has(&c->quorum, told | coming)) {
         struct tally tally = {
             .asked = round->tally.asked, .granted = told, .refused = gone, .failed = round->voided};
         c->stats.refused_noquorum++;

@@ -32,7 +32,7 @@ static void extend_ask(struct coordinator *c, struct round *round)
 
 static bool quorum_may_vote(struct coordinator *c, struct lease *lease)
 {
-    return masters_count(heal_counted(c, lease)) >= c->quorum;
+    return quorum_has(&c->quorum, heal_counted(c, lease));
 }
 
 void extend_renew(struct coordinator *c, struct lease *lease)
@@ -244,7 +244,7 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
         extend_ask(c, round);
         return;
     }
-    uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes, c->quorum);
+    uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes & c->quorum.of, c->quorum.needed);
     /* No daemon sends a TTL above max_ttl: another program set this one, and no client is told to rely on
      * it. */
     if (ttl_ms > (uint64_t)c->config.max_ttl_ms)
@@ -275,7 +275,7 @@ static masters_t extend_yes(const struct coordinator *c, const struct round *rou
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)
 {
-    return masters_count(extend_yes(c, round)) >= c->quorum;
+    return quorum_has(&c->quorum, extend_yes(c, round));
 }
 
 void extend_look(struct coordinator *c, struct round *round, bool late)
@@ -283,12 +283,12 @@ void extend_look(struct coordinator *c, struct round *round, bool late)
     extend_forget_request(c, round);
     masters_t yes = extend_yes(c, round);
     masters_t silent = round_silent(round);
-    unsigned missing = masters_count(heal_known_missing(c, round, pool_find(&c->leases, round->lease)));
-    bool can_hold = masters_count(yes | (silent & round->votes)) >= c->quorum;
-    bool can_be_gone = missing + masters_count(silent) >= quorum_blocking(c->config.masters);
-    if (masters_count(yes) >= c->quorum)
+    masters_t missing = heal_known_missing(c, round, pool_find(&c->leases, round->lease));
+    bool can_hold = quorum_has(&c->quorum, yes | (silent & round->votes));
+    bool can_be_gone = quorum_blocks(&c->quorum, missing | silent);
+    if (quorum_has(&c->quorum, yes))
         quorum_holds(c, round, yes);
-    else if (missing >= quorum_blocking(c->config.masters))
+    else if (quorum_blocks(&c->quorum, missing))
         end_gone(c, round);
     else if (late || (!can_hold && !can_be_gone))
         end_unknown(c, round);

@@ -40,7 +40,7 @@ static struct round *reserve_begin(struct coordinator *c, struct resource *resou
 {
     static const struct token none;
     uint64_t top = fence + reserve_size(resource);
-    if (masters_count(masters) < c->quorum || reserve_is_far(c, top))
+    if (!quorum_has(&c->quorum, masters) || reserve_is_far(c, top))
         return NULL;
     struct round *round = round_begin(c, ROUND_RESERVING, resource->name, &none, 0);
     if (round == NULL)
@@ -110,7 +110,7 @@ void hand_look(struct coordinator *c, struct round *round, bool late)
     bool over = late || round->fence.pending == 0;
     bool mine = secret != NULL && secret->reserving == round->id;
     masters_t stored = mine ? fence_standing(c, round) & secret->granting & round->fence.answered : 0;
-    if (mine && masters_count(stored) >= c->quorum && round->proposal > secret->reserved) {
+    if (mine && quorum_has(&c->quorum, stored) && round->proposal > secret->reserved) {
         secret->reserved_at_once = round->proposal - lease->hold.fence;
         secret->reserved = round->proposal;
     }

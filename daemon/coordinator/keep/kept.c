@@ -215,8 +215,8 @@ static void is_kept(struct coordinator *c, struct kept *kept, struct round *roun
 {
     struct reply *reply = kept_answer(c, round, REPLY_KEPT);
     reply->until_ms = quorum_until_ms(round->t0_ms, kept->keep_ms);
-    reply->confirmed = (uint8_t)masters_count(round->tally.granted);
-    reply->masters = (uint8_t)c->config.masters;
+    reply->confirmed = (uint8_t)quorum_count(&c->quorum, round->tally.granted);
+    reply->masters = (uint8_t)masters_count(c->quorum.of);
     c->stats.keeps++;
     masters_t without =
         round->tally.refused | round->tally.failed | masters_without(c->extenders, round->tally.asked);
@@ -238,22 +238,22 @@ static masters_t missing(const struct coordinator *c, const struct kept *kept, c
 static void look_moving(struct coordinator *c, struct kept *kept, struct round *round, bool late)
 {
     masters_t yes = kept_yes(c, round), silent = round_silent(round);
-    unsigned gone = masters_count(missing(c, kept, round)), blocking = quorum_blocking(c->config.masters);
-    bool can_move = masters_count(yes | (silent & round->votes)) >= c->quorum;
-    if (masters_count(yes) >= c->quorum)
+    masters_t gone = missing(c, kept, round);
+    bool can_move = quorum_has(&c->quorum, yes | (silent & round->votes));
+    if (quorum_has(&c->quorum, yes))
         extend(c, kept, round);
-    else if (gone >= blocking)
+    else if (quorum_blocks(&c->quorum, gone))
         kept_fail(c, kept, round, REPLY_NOTHELD, true);
-    else if (late || (!can_move && gone + masters_count(silent) < blocking))
+    else if (late || (!can_move && !quorum_blocks(&c->quorum, gone | silent)))
         kept_fail(c, kept, round, REPLY_NOQUORUM, false);
 }
 
 static void look_extending(struct coordinator *c, struct kept *kept, struct round *round, bool late)
 {
     masters_t yes = kept_yes(c, round), silent = round_silent(round);
-    if (masters_count(yes) >= c->quorum)
+    if (quorum_has(&c->quorum, yes))
         is_kept(c, kept, round);
-    else if (late || masters_count(yes | (silent & round->votes)) < c->quorum)
+    else if (late || !quorum_has(&c->quorum, yes | (silent & round->votes)))
         kept_fail(c, kept, round, REPLY_NOQUORUM, true);
 }
 

@@ -211,7 +211,7 @@ static bool kept_look(struct coordinator *c, struct kept *kept)
 void kept_looked(struct coordinator *c, struct kept *kept, struct round *round, bool late)
 {
     masters_t granted = masters_without(round->tally.granted, round->voided);
-    bool stands = masters_count(kept_yes(c, round)) >= c->quorum;
+    bool stands = quorum_has(&c->quorum, kept_yes(c, round));
     masters_t refused = round->tally.refused;
     if (!late && round_silent(round) != 0)
         return;
@@ -220,7 +220,7 @@ void kept_looked(struct coordinator *c, struct kept *kept, struct round *round, 
     round_decided(c, round);
     c->keeps.asking--;
     kept->asking = false;
-    if (masters_count(kept->gone) >= quorum_blocking(c->config.masters)) {
+    if (quorum_blocks(&c->quorum, kept->gone)) {
         kept_drop(c, kept);
         return;
     }

@@ -19,7 +19,7 @@ enum {
 
 static bool are_many(const struct coordinator *c, masters_t masters)
 {
-    return masters_count(masters) >= quorum_blocking(c->config.masters);
+    return quorum_blocks(&c->quorum, masters);
 }
 
 /* ---- when the leases are asked ---- */

@@ -48,8 +48,8 @@ static void release_answer(struct coordinator *c, struct release *release, enum 
     admission_ends(c, release->peer);
     struct reply *reply = action_reply(c, release->session, release->request, code, release->name);
     if (code == REPLY_UNLOCKED) {
-        reply->confirmed = (uint8_t)masters_count(release->deleted | release->missing);
-        reply->masters = (uint8_t)c->config.masters;
+        reply->confirmed = (uint8_t)quorum_count(&c->quorum, release->deleted | release->missing);
+        reply->masters = (uint8_t)masters_count(c->quorum.of);
     }
     if (code == REPLY_NOTHELD && release->bound)
         reply->text = TEXT_LOST_BEFORE_RELEASE;
@@ -125,7 +125,7 @@ static void let_go(struct coordinator *c, struct release *release)
         wake_pass(c, slots_base(resource)->name, release->asked);
     if (resource->queue->head != NULL)
         resource->queue->wake.hushed = release->hands_over;
-    if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
+    if (!release->hands_over && !release->wanted && quorum_has(&c->quorum, release->deleted))
         turn_unwanted(c, resource);
     if (release->wanted)
         resource_yield(c, resource, release->woke ? release->waited_ms : -1);
@@ -144,15 +144,15 @@ static void move_to_owed(struct coordinator *c, struct release *release)
 
 static bool release_decide(struct coordinator *c, struct release *release, bool late)
 {
-    unsigned deleted = masters_count(release->deleted), missing = masters_count(release->missing);
-    bool over = late || release->unanswered == 0;
-    if (missing >= quorum_blocking(c->config.masters))
+    masters_t deleted = release->deleted, gone = deleted | release->missing;
+    bool over = late || release->unanswered == 0, enough = quorum_has(&c->quorum, gone);
+    if (quorum_blocks(&c->quorum, release->missing))
         release_answer(c, release, REPLY_NOTHELD);
-    else if (release->bound ? deleted + missing >= c->quorum || over : deleted >= c->quorum)
+    else if (release->bound ? enough || over : quorum_has(&c->quorum, deleted))
         release_answer(c, release, REPLY_UNLOCKED);
     else if (over)
         release_answer(c, release, REPLY_NOQUORUM);
-    if (over || deleted + missing >= c->quorum)
+    if (over || enough)
         let_go(c, release);
     return release->answered && release->resource == NULL;
 }

@@ -74,7 +74,7 @@ void secret_settled(struct coordinator *c, struct lease *lease, masters_t bit)
     if (secret == NULL || !secret->settling)
         return;
     secret->settled |= bit;
-    if (secret->is_settled || masters_count(secret->settled) < c->quorum)
+    if (secret->is_settled || !quorum_has(&c->quorum, secret->settled))
         return;
     secret->is_settled = true;
     c->unsettled--;

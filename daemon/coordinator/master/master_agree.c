@@ -24,8 +24,7 @@ void agree_write(struct coordinator *c, struct master *m, enum command_verb verb
  * key that nobody can have written belongs to no group: only its master is out of use. */
 static bool stops(const struct coordinator *c)
 {
-    unsigned fewer = c->config.masters - c->quorum;
-    return masters_count(c->differing) > fewer || c->later != 0 ||
+    return quorum_blocks(&c->quorum, c->differing) || c->later != 0 ||
            c->now_ms - c->differ_ms >= c->config.max_ttl_ms;
 }
 

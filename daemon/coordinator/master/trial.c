@@ -275,7 +275,8 @@ static int64_t decide_stall(const struct coordinator *c)
 {
     int64_t stall_ms = longest_stall_ms(c);
     masters_t doubted = masters_clock_doubted(c), suspects = masters_without(jumped(c, stall_ms), doubted);
-    unsigned most = c->config.masters - c->quorum, out = masters_count(doubted);
+    unsigned most = c->quorum.blocking - 1, out = quorum_count(&c->quorum, doubted);
+    suspects &= c->quorum.of;
     unsigned allowed = most > out ? most - out : 0;
     if (masters_count(suspects) > allowed)
         stall_ms = rank_ms(&c->trial, suspects, allowed + 1);
@@ -395,10 +396,11 @@ static void trial_decide(struct coordinator *c)
 static bool is_decided(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;
-    unsigned ahead = 0;
+    masters_t ahead = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
-        ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
-    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming);
+        if ((trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS)
+            ahead |= masters_bit(i);
+    return trial->awaited == 0 || (quorum_has(&c->quorum, ahead) && !trial->confirming);
 }
 
 /* Counts a reading in the open trial. A reading that was asked for before the trial and is not ahead says

@@ -23,18 +23,17 @@ static masters_t lately(const struct coordinator *c, uint64_t clock_ms[MASTERS])
 void wall_told(struct coordinator *c)
 {
     uint64_t clock_ms[MASTERS], told_ms[MASTERS];
-    masters_t set = lately(c, clock_ms);
-    unsigned count = masters_count(set);
+    masters_t set = lately(c, clock_ms) & c->quorum.of;
     c->wall.own_ms = c->event->wall_us / 1000 - c->now_ms;
-    if (count < c->quorum)
+    if (!quorum_has(&c->quorum, set))
         return;
     for (unsigned i = 0; i < c->config.masters; i++)
         told_ms[i] = (uint64_t)c->masters[i].clock.told_at_ms;
     /* A minority may be behind without consequence, even where only a quorum told its TIME: a clock that is behind
      * would let fences fall. If all told theirs, that is the median. */
-    unsigned minority = c->config.masters - c->quorum;
-    c->wall.median_ms = (int64_t)quorum_nth_largest(clock_ms, set, count - minority);
-    c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, set, c->quorum) + fresh_limit_ms(c);
+    unsigned minority = c->quorum.blocking - 1;
+    c->wall.median_ms = (int64_t)quorum_nth_largest(clock_ms, set, masters_count(set) - minority);
+    c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, set, c->quorum.needed) + fresh_limit_ms(c);
 }
 
 static bool is_known(const struct coordinator *c, int64_t now_ms)

@@ -258,7 +258,7 @@ static void slots_looked(struct coordinator *c, struct round *round)
     struct slots *slots = base->queue->slots;
     bool any = false;
     for (unsigned slot = 0; slot < slots->n; slot++) {
-        bool is_free = slots_look_is_free(slots, slot, c->quorum);
+        bool is_free = slots_look_is_free(slots, slot, c->quorum.needed);
         slots_put(slots->free, slot, is_free);
         any |= is_free;
     }
@@ -287,10 +287,11 @@ static void slots_give_up(struct coordinator *c, struct round *round, const stru
 void slots_look(struct coordinator *c, struct round *round, bool late)
 {
     const struct slots *slots = round->resource->queue->slots;
-    unsigned answered = masters_count(round->tally.granted | round->tally.refused);
-    unsigned silent = late ? 0 : masters_count(round_silent(round));
-    unsigned heard = masters_count(slots->queue.wake.heard);
-    if (answered + silent < c->quorum) {
+    masters_t answered = round->tally.granted | round->tally.refused, heard = slots->queue.wake.heard;
+    masters_t silent = late ? 0 : round_silent(round);
+    bool enough = quorum_has(&c->quorum, answered);
+    unsigned needed = c->quorum.needed, more = quorum_count(&c->quorum, silent);
+    if (!quorum_has(&c->quorum, answered | silent)) {
         slots_give_up(c, round, &(struct verdict){.code = REPLY_NOQUORUM, .tally = round->tally});
         return;
     }
@@ -299,8 +300,8 @@ void slots_look(struct coordinator *c, struct round *round, bool late)
         slots_give_up(c, round, &(struct verdict){.code = REPLY_MODE, .slots = differs});
         return;
     }
-    bool sleeps = slots->joined && silent != 0 && heard < c->quorum && heard + silent >= c->quorum;
-    bool open = answered < c->quorum || sleeps || (silent != 0 && slots_any_free(slots, c->quorum - silent));
-    if (!open || (answered >= c->quorum && slots_any_free(slots, c->quorum)))
+    bool sleeps = slots->joined && !quorum_has(&c->quorum, heard) && quorum_has(&c->quorum, heard | silent);
+    bool open = !enough || sleeps || (more != 0 && slots_any_free(slots, needed - more));
+    if (!open || (enough && slots_any_free(slots, needed)))
         slots_looked(c, round);
 }

@@ -387,7 +387,7 @@ void names_asked(struct resource *resource)
 void names_refused(const struct coordinator *c, struct resource *resource, uint64_t place)
 {
     struct list *list = names_list(resource);
-    if (list != NULL && place < list->count && ++list->refusals[place] >= quorum_blocking(c->config.masters))
+    if (list != NULL && place < list->count && ++list->refusals[place] >= c->quorum.blocking)
         list->refused |= (uint16_t)(1u << place);
 }
 

@@ -141,8 +141,8 @@ uint16_t slots_look_differs(const struct coordinator *c, const struct slots *slo
     for (unsigned i = 0; i < c->config.masters; i++) {
         unsigned same = 0;
         for (unsigned k = 0; k < c->config.masters; k++)
-            same += slots->said[k] == slots->said[i];
-        if (slots->said[i] != 0 && slots->said[i] != slots->n && same >= c->quorum)
+            same += (c->quorum.of & masters_bit(k)) && slots->said[k] == slots->said[i];
+        if (slots->said[i] != 0 && slots->said[i] != slots->n && same >= c->quorum.needed)
             return slots->said[i];
     }
     return 0;

@@ -16,13 +16,13 @@ static int64_t alike_us(const struct coordinator *c)
     uint64_t rtts_us[MASTERS] = {0};
     for (unsigned i = 0; i < c->config.masters; i++)
         rtts_us[i] = (uint64_t)c->masters[i].liveness.rtt_us;
-    unsigned slower = masters_count(c->voters) - c->quorum;
+    unsigned slower = masters_count(c->voters) - c->quorum.needed;
     return (int64_t)quorum_nth_largest(rtts_us, c->voters, slower + 1) * 2 + ALIKE_US;
 }
 
 masters_t fanout_first(const struct coordinator *c)
 {
-    if (!c->config.fanout_quorum || masters_count(c->voters) <= c->quorum)
+    if (!c->config.fanout_quorum || masters_count(c->voters) <= c->quorum.needed)
         return c->voters;
     unsigned fast[MASTERS], count = 0;
     int64_t longest_us = alike_us(c);
@@ -30,11 +30,11 @@ masters_t fanout_first(const struct coordinator *c)
         if ((c->voters & masters_bit(i)) && c->masters[i].liveness.rtt_us <= longest_us)
             fast[count++] = i;
     masters_t first = 0;
-    assert(count > 0 && count >= c->quorum); /* the Q fastest are among them */
+    assert(count > 0 && count >= c->quorum.needed); /* the Q fastest are among them */
 
     unsigned phase = c->config.self.bytes[3]; /* daemons of one host have one clock */
     unsigned from = (unsigned)((c->now_ms / ROTATE_MS + phase) % count);
-    for (unsigned i = 0; i < c->quorum; i++)
+    for (unsigned i = 0; i < c->quorum.needed; i++)
         first |= masters_bit(fast[(from + i) % count]);
     return first;
 }

@@ -11,7 +11,7 @@ enum {
 
 bool wake_may_come(const struct coordinator *c)
 {
-    return masters_count(c->listening & c->voters) >= c->quorum;
+    return quorum_has(&c->quorum, c->listening & c->voters);
 }
 
 void wake_contended(const struct coordinator *c, struct resource *resource)
@@ -85,17 +85,18 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
 /* When the key is over on a quorum, as far as the masters told. */
 static int64_t over_ms(const struct coordinator *c, const struct queue *queue)
 {
-    unsigned known = masters_count(queue->attempt.ends);
-    if (known < c->quorum)
+    masters_t known = queue->attempt.ends & c->quorum.of;
+    if (!quorum_has(&c->quorum, known))
         return INT64_MAX;
-    return (int64_t)quorum_nth_largest(queue->attempt.ends_ms, queue->attempt.ends, known - c->quorum + 1);
+    unsigned rank = masters_count(known) - c->quorum.needed + 1;
+    return (int64_t)quorum_nth_largest(queue->attempt.ends_ms, known, rank);
 }
 
 /* Whoever releases a lock wakes the next, and a sleep is short all the same, since the wake may be lost. A name that is
  * kept has an end that is known: until then only a BREAK frees it. But a place in the queue lasts for 2 max_ttl. */
 static int64_t sleep_ms(struct coordinator *c, const struct queue *queue)
 {
-    if (masters_count(queue->wake.kept) >= c->quorum)
+    if (quorum_has(&c->quorum, queue->wake.kept))
         return c->config.max_ttl_ms;
     return random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS);
 }
@@ -109,7 +110,7 @@ static int64_t woken_ms(const struct coordinator *c, const struct queue *queue)
 {
     masters_t prompt = masters_without(queue->wake.woken, queue->wake.late);
     int64_t at_ms = queue->wake.woken_ms + (prompt != 0 ? FEW_MS : c->config.retry_max_ms);
-    return masters_count(prompt) >= c->quorum || at_ms < c->now_ms ? c->now_ms : at_ms;
+    return quorum_has(&c->quorum, prompt) || at_ms < c->now_ms ? c->now_ms : at_ms;
 }
 
 /* Where this daemon was granted some of the votes, the first master decides between those who ask, and
@@ -137,7 +138,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         return woken_ms(c, queue);
     if (!verdict->joined && verdict->tally.granted == 0)
         return c->now_ms;
-    if (masters_count(verdict->heard) < c->quorum)
+    if (!quorum_has(&c->quorum, verdict->heard))
         return soon_ms(c);
     c->stats.slept++;
     return earlier_ms(c->now_ms + sleep_ms(c, queue), over_ms(c, queue));

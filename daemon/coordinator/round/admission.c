@@ -49,12 +49,12 @@ static bool masters_have_room(const struct coordinator *c)
     unsigned serving = 0, with_room = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (!(c->extenders & masters_bit(i)) || m->heard < m->liveness.overdue)
+        if (!(c->extenders & c->quorum.of & masters_bit(i)) || m->heard < m->liveness.overdue)
             continue;
         serving++;
         with_room += m->places < places(c);
     }
-    return with_room >= (serving < c->quorum ? serving : c->quorum);
+    return with_room >= (serving < c->quorum.needed ? serving : c->quorum.needed);
 }
 
 /* During a drain, LOCK and RESUME are refused without asking the masters. */

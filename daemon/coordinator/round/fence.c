@@ -236,9 +236,9 @@ void fence_forget(struct round *round, masters_t bit)
 
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
-    if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
+    if (quorum_has(&c->quorum, fence_standing(c, round) & round->fence.accepted))
         return FENCE_STANDS;
-    if (masters_count(fence_standing(c, round) & round->fence.answered) < c->quorum)
+    if (!quorum_has(&c->quorum, fence_standing(c, round) & round->fence.answered))
         return FENCE_OPEN;
     raise_begin(c, round);
     return FENCE_OPEN;
@@ -251,7 +251,7 @@ static bool is_hopeless(const struct coordinator *c, const struct round *round, 
     masters_t coming = round->fence.pending | round->fence.reading;
     masters_t silent = masters_without(round_silent(round), round->voided);
     masters_t can = (fence_standing(c, round) & (known | coming)) | silent;
-    return masters_count(can) < c->quorum;
+    return !quorum_has(&c->quorum, can);
 }
 
 static enum fence_outcome open_or_hopeless(const struct coordinator *c, const struct round *round,
@@ -275,14 +275,14 @@ static enum fence_outcome look_scores(struct coordinator *c, struct round *round
 {
     masters_t wrong = scored_beyond(c, round); /* also on masters that grant no more */
     masters_t beyond = known & wrong, plain = masters_without(known, beyond);
-    if (masters_count(plain) >= c->quorum) {
+    if (quorum_has(&c->quorum, plain)) {
         round->voided |= beyond;
         return raise_write(c, round, masters_without(round->fence.scored, wrong));
     }
-    if (masters_count(beyond) >= c->quorum)
+    if (quorum_has(&c->quorum, beyond))
         return raise_write(c, round, round->fence.scored);
     ask_scores(c, round);
-    masters_t more = masters_count(plain) >= masters_count(beyond) ? plain : beyond;
+    masters_t more = quorum_count(&c->quorum, plain) >= quorum_count(&c->quorum, beyond) ? plain : beyond;
     masters_t coming = round->fence.pending | round->fence.reading;
     return open_or_hopeless(c, round, more | masters_without(coming, known), late);
 }
@@ -291,15 +291,14 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
 {
     const struct fence *fence = &round->fence;
     masters_t known = fence_standing(c, round) & (fence->accepted | fence->scored);
-    if (masters_count(fence_standing(c, round) & fence->accepted) >= c->quorum)
+    if (quorum_has(&c->quorum, fence_standing(c, round) & fence->accepted))
         return FENCE_STANDS; /* late answers: the proposal was the highest after all */
     return look_scores(c, round, known, late);
 }
 
 static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)
 {
-    unsigned answered = masters_count(fence_standing(c, round) & round->fence.answered);
-    if (answered >= c->quorum)
+    if (quorum_has(&c->quorum, fence_standing(c, round) & round->fence.answered))
         return FENCE_STANDS;
     ask_late(c, round);
     return open_or_hopeless(c, round, round->fence.answered, late);
@@ -307,7 +306,7 @@ static enum fence_outcome look_raising(struct coordinator *c, struct round *roun
 
 static enum fence_outcome look_telling(struct coordinator *c, struct round *round, bool late)
 {
-    if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
+    if (quorum_has(&c->quorum, fence_standing(c, round) & round->fence.accepted))
         return FENCE_STANDS;
     ask_late(c, round);
     return open_or_hopeless(c, round, round->fence.accepted, late);

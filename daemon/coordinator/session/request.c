@@ -166,7 +166,7 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
         lease->hold.depth--;
         const struct name *name = lease->resource->name;
         struct reply *reply = action_reply(c, event->session, event->request, REPLY_UNLOCKED, name);
-        reply->masters = (uint8_t)c->config.masters;
+        reply->masters = (uint8_t)masters_count(c->quorum.of);
         reply->depth = lease->hold.depth;
         return;
     }

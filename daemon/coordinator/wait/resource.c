@@ -69,7 +69,7 @@ static struct reply *wait_refuse(struct coordinator *c, struct wait *wait, enum 
 static void refuse_timeout(struct coordinator *c, struct wait *wait)
 {
     const struct queue *queue = wait->resource->queue;
-    bool few = masters_count(c->voters) < c->quorum;
+    bool few = !quorum_has(&c->quorum, c->voters);
     bool in_vain = wait->tried && queue->head == wait && queue->verdict.code == REPLY_NOQUORUM;
     if (!few && !in_vain)
         wait_refuse(c, wait, REPLY_TIMEOUT);
@@ -399,7 +399,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =
-            resource->queue->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;
+            resource->queue->verdict.code == REPLY_NOQUORUM && quorum_has(&c->quorum, c->voters);
         if (is_head || !head_pauses)
             return false; /* the request asks for itself, or will be swept */
         if (quorum_is_back) {

@@ -71,7 +71,7 @@ static unsigned most_have(const struct coordinator *c, const struct sight *seen,
     for (unsigned i = 0; i < c->config.masters; i++) {
         unsigned same = 0;
         for (unsigned k = 0; k < c->config.masters; k++)
-            same += (seen->keys & masters_bit(i)) && (seen->keys & masters_bit(k)) &&
+            same += (seen->keys & masters_bit(i)) && (seen->keys & c->quorum.of & masters_bit(k)) &&
                     same_token(&seen->token[i], &seen->token[k]);
         if (same <= most)
             continue;
@@ -89,17 +89,17 @@ static enum sight_verdict judge_telling(const struct coordinator *c, const struc
     unsigned most = 0;
     for (unsigned i = 0; i < seen->tellings; i++) {
         const struct telling *telling = &seen->telling[i];
-        if (!same_token(&telling->token, holder) || masters_count(telling->masters) <= most)
+        if (!same_token(&telling->token, holder) || quorum_count(&c->quorum, telling->masters) <= most)
             continue;
-        most = masters_count(telling->masters);
+        most = quorum_count(&c->quorum, telling->masters);
         best = telling;
     }
-    if (best != NULL && most >= c->quorum) {
+    if (best != NULL && most >= c->quorum.needed) {
         now->fence = best->fence;
         data_copy(&now->data, &best->data);
         return SIGHT_SURE;
     }
-    if (most + masters_count(silent) >= c->quorum)
+    if (most + quorum_count(&c->quorum, silent) >= c->quorum.needed)
         return SIGHT_OPEN;
     return token_tells(holder) ? SIGHT_UNSURE : SIGHT_SURE;
 }
@@ -122,22 +122,22 @@ enum sight_verdict sight_judge(const struct coordinator *c, const struct sight *
                                masters_t silent, struct now *now, struct token *holder)
 {
     static const struct token none;
-    unsigned have = most_have(c, seen, holder), readers = masters_count(seen->readers);
-    unsigned slots = masters_count(seen->slots), open = c->config.masters - masters_count(answered);
-    unsigned taken = masters_count(seen->keys | seen->readers | seen->slots);
-    if (have >= c->quorum)
+    bool readers = quorum_has(&c->quorum, seen->readers), slots = quorum_has(&c->quorum, seen->slots);
+    unsigned open = masters_count(masters_without(c->quorum.of, answered));
+    unsigned taken = quorum_count(&c->quorum, seen->keys | seen->readers | seen->slots);
+    if (most_have(c, seen, holder) >= c->quorum.needed)
         return judge_holder(c, seen, silent, holder, now);
     *holder = none;
-    if (readers >= c->quorum || slots >= c->quorum) {
+    if (readers || slots) {
         now->state = NOW_HELD;
-        now->shared = readers >= c->quorum;
+        now->shared = readers;
         return SIGHT_SURE;
     }
-    if (taken + open < c->quorum) {
+    if (taken + open < c->quorum.needed) {
         now->state = NOW_FREE;
         return SIGHT_SURE;
     }
     if (silent != 0)
         return SIGHT_OPEN;
-    return masters_count(answered) >= c->quorum ? SIGHT_UNSURE : SIGHT_SURE;
+    return quorum_has(&c->quorum, answered) ? SIGHT_UNSURE : SIGHT_SURE;
 }
