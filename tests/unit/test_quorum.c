@@ -28,6 +28,115 @@ T(blocking_masters_leave_no_quorum)
     }
 }
 
+/* ---- the step between two sets ---- */
+
+/* Whether two disjoint sets of that size can be found, one in each of these. */
+static bool can_miss(masters_t a, unsigned a_size, masters_t b, unsigned b_size)
+{
+    unsigned both = masters_count(a & b), a_alone = masters_count(a) - both,
+             b_alone = masters_count(b) - both;
+    unsigned a_shared = a_size > a_alone ? a_size - a_alone : 0,
+             b_shared = b_size > b_alone ? b_size - b_alone : 0;
+    return a_size <= masters_count(a) && b_size <= masters_count(b) && a_shared + b_shared <= both;
+}
+
+static bool is_safe(masters_t both, unsigned needed, const struct quorum *before, const struct quorum *after)
+{
+    return !can_miss(both, needed, both, needed) && !can_miss(both, needed, before->of, before->needed) &&
+           !can_miss(both, needed, after->of, after->needed);
+}
+
+/* Every set of up to seven masters of seven beside every other one, and with one or two vacant places. */
+T(a_joint_quorum_meets_every_quorum_of_both_sets)
+{
+    unsigned possible = 0, too_big = 0;
+    for (unsigned a = 1; a < 128; a++)
+        for (unsigned b = 1; b < 128; b++)
+            for (unsigned vacant = 0; vacant < 9; vacant++) {
+                struct quorum before = quorum_plain(masters_count((masters_t)a) + vacant % 3, (masters_t)a);
+                struct quorum after = quorum_plain(masters_count((masters_t)b) + vacant / 3, (masters_t)b);
+                if (!quorum_is_possible(&before) || !quorum_is_possible(&after))
+                    continue;
+                struct quorum joint = quorum_joint(&before, &after);
+                unsigned keep = quorum_keep(&before, &after);
+                ck_assert_uint_eq(joint.of, a & b);
+                ck_assert_int_eq(quorum_is_possible(&joint),
+                                 joint.of != 0 && masters_count(joint.of) >= keep);
+                ck_assert(is_safe(joint.of, joint.needed, &before, &after));
+                if (!quorum_is_possible(&joint)) {
+                    too_big++;
+                    continue;
+                }
+                possible++;
+                ck_assert(
+                    !is_safe(joint.of, joint.needed - 1u, &before, &after)); /* no more than is needed */
+                ck_assert_uint_eq(joint.blocking, masters_count(joint.of) - joint.needed + 1);
+            }
+    ck_assert_uint_gt(possible, 30000);
+    ck_assert_uint_gt(too_big, 10000);
+}
+
+/* The arithmetic of can_miss() itself, by looking at every quorum. */
+T(quorums_that_miss_each_other_are_found)
+{
+    for (unsigned a = 1; a < 32; a++)
+        for (unsigned b = 1; b < 32; b++)
+            for (unsigned sizes = 0; sizes < 36; sizes++) {
+                bool missed = false;
+                for (unsigned x = 0; x < 32; x++)
+                    for (unsigned y = 0; y < 32; y++)
+                        missed |= (x & ~a) == 0 && (y & ~b) == 0 && (x & y) == 0 &&
+                                  masters_count((masters_t)x) == sizes % 6 &&
+                                  masters_count((masters_t)y) == sizes / 6;
+                ck_assert_int_eq(can_miss((masters_t)a, sizes % 6, (masters_t)b, sizes / 6), missed);
+            }
+}
+
+static void joint_is(masters_t a, unsigned a_n, masters_t b, unsigned b_n, unsigned voters, unsigned needed)
+{
+    struct quorum before = quorum_plain(a_n, a), after = quorum_plain(b_n, b),
+                  joint = quorum_joint(&before, &after);
+    ck_assert_uint_eq(masters_count(joint.of), voters);
+    ck_assert_uint_eq(joint.needed, needed);
+}
+
+T(steps_between_usual_sets)
+{
+    joint_is(0x1f, 5, 0x2f, 5, 4, 3); /* one of five replaced */
+    joint_is(0x1f, 5, 0x67, 5, 3, 3); /* two of five: none to spare */
+    joint_is(0x07, 3, 0x1f, 5, 3, 3); /* from three to five */
+    joint_is(0x07, 3, 0x0f, 4, 3, 2); /* ... by way of four */
+    joint_is(0x0f, 4, 0x1f, 5, 4, 3);
+    joint_is(0x07, 3, 0x0b, 3, 2, 2); /* one of three */
+    joint_is(0x1f, 5, 0x1f, 5, 5, 3); /* only max_ttl changes */
+    joint_is(0x1f, 5, 0x0f, 5, 4, 3); /* a place is left vacant */
+    joint_is(0x1f, 5, 0xe3, 5, 2, 3); /* three of five: too big */
+    joint_is(0x07, 3, 0x38, 3, 0, 2); /* no master in common */
+    struct quorum five = quorum_plain(5, 0x1f), three = quorum_plain(3, 7);
+    ck_assert_uint_eq(quorum_keep(&five, &three), 3);
+    struct quorum none = quorum_plain(5, 0x03);
+    ck_assert(!quorum_is_possible(&none));
+}
+
+T(one_master_more_or_less_spares_one)
+{
+    for (unsigned n = 3; n < MASTERS; n++) {
+        struct quorum before = quorum_plain(n, masters_all(n)),
+                      after = quorum_plain(n + 1, masters_all(n + 1));
+        struct quorum up = quorum_joint(&before, &after), down = quorum_joint(&after, &before);
+        ck_assert_uint_lt(up.needed, masters_count(up.of));
+        ck_assert_uint_eq(down.needed, up.needed);
+    }
+}
+
+T(only_votes_of_the_quorum_count)
+{
+    struct quorum quorum = quorum_plain(5, 0x1e); /* one place is vacant */
+    ck_assert(!quorum_has(&quorum, 0x07) && quorum_has(&quorum, 0x0e) && quorum_has(&quorum, 0x1f));
+    ck_assert(!quorum_blocks(&quorum, 0x03) && quorum_blocks(&quorum, 0x06));
+    ck_assert_uint_eq(quorum_count(&quorum, 0x7fe3), 1);
+}
+
 T(sets_of_masters)
 {
     ck_assert_uint_eq(masters_all(1), 0x1);

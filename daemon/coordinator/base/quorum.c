@@ -5,6 +5,27 @@
 #include "proto/command.h"
 #include "proto/names.h"
 
+static struct quorum quorum_make(masters_t of, unsigned needed)
+{
+    unsigned count = masters_count(of);
+    unsigned blocking = needed <= count ? count - needed + 1 : 1; /* else no quorum is possible at all */
+    return (struct quorum){of, (uint8_t)needed, (uint8_t)blocking};
+}
+
+struct quorum quorum_plain(unsigned masters, masters_t of)
+{
+    assert(masters_count(of) <= masters);
+    return quorum_make(of, quorum_of(masters));
+}
+
+/* As many as block a set meet each of its quorums. */
+struct quorum quorum_joint(const struct quorum *before, const struct quorum *after)
+{
+    masters_t both = before->of & after->of;
+    unsigned needed = quorum_of(masters_count(both)), keep = quorum_keep(before, after);
+    return quorum_make(both, needed > keep ? needed : keep);
+}
+
 int64_t quorum_drift_ms(int64_t ttl_ms)
 {
     return (ttl_ms + 99) / 100 + 2;

@@ -55,10 +55,22 @@ struct quorum {
 };
 
 /* The quorum of a set that counts N masters, of which these vote (the others are vacant places). */
-static inline struct quorum quorum_plain(unsigned masters, masters_t of)
+struct quorum quorum_plain(unsigned masters, masters_t of);
+/* The quorum of the step between two sets: the masters of both vote, and so many of them are needed that every quorum
+ * of theirs meets every quorum of either set, and every other one of their own. */
+struct quorum quorum_joint(const struct quorum *before, const struct quorum *after);
+
+/* Whether there are masters enough. If not, the step between two sets is too big: they must share at least as many
+ * masters as the larger of both numbers `blocking`. */
+static inline bool quorum_is_possible(const struct quorum *quorum)
 {
-    unsigned needed = quorum_of(masters);
-    return (struct quorum){of, (uint8_t)needed, (uint8_t)(masters_count(of) - needed + 1)};
+    return quorum->needed <= masters_count(quorum->of);
+}
+
+/* How many masters a change from one set to the other must keep. */
+static inline unsigned quorum_keep(const struct quorum *before, const struct quorum *after)
+{
+    return before->blocking > after->blocking ? before->blocking : after->blocking;
 }
 
 static inline unsigned quorum_count(const struct quorum *quorum, masters_t set)
