@@ -26,12 +26,17 @@ enum { GROUP_WORD = 16 /* with its NUL */ };
 
 /* The agreement of the daemons as a master keeps it, at <prefix>,group (see proto/group.h):
  *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote>
+ *     2 step=<s> max_ttl=<ms> run=<run_id> from=<ms> since=<ms> [settled] set=<hash> before=<hash>
  * In a value that was read, each number is above 0 and no time is beyond GROUP_MAX_MS.
- * Words for by, why, set and back may follow from=. */
+ * Words for by, why and back may follow, and set in the first. */
 struct group {
-    uint32_t masters;
+    uint32_t step;    /* 0: the first text; fields that are only in the second are 0 then */
+    uint32_t masters; /* only in the first */
     int64_t max_ttl_ms;
     int64_t from_ms;
+    int64_t since_ms; /* the master's TIME when its step was raised */
+    bool settled;     /* some daemon votes by this step */
+    uint64_t before;  /* the hash of the set of the step before */
     int64_t
         back_ms;  /* the master's TIME when from= lay too far ahead, since its clock was set back; 0: never */
     uint64_t set; /* the hash of the names of all masters; 0: not said */
@@ -81,6 +86,11 @@ enum {
 static inline bool command_is_native(enum command_verb verb)
 {
     return (unsigned)verb >= COMMAND_VERBS - NATIVES;
+}
+
+static inline bool command_is_probe(enum command_verb verb)
+{
+    return verb == COMMAND_PROBE || verb == COMMAND_PROBE_LASTING;
 }
 
 /* Whether the verb is a question of the handshake about a native command: these stand between the two in the table. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* GROUP_MAX_MS has so many */, SET_HEX = 16 };
+enum { NUMBER_DIGITS = 9, MS_DIGITS = 15 /* GROUP_MAX_MS has so many */, SET_HEX = 16 };
 
 struct rest {
     const char *at, *end;
@@ -14,13 +14,19 @@ struct rest {
 size_t group_text(char out[GROUP_BYTES], const struct group *group)
 {
     assert(group->max_ttl_ms > 0 && group->from_ms > 0);
-    int len = snprintf(out, GROUP_BYTES, "1 N=%" PRIu32 " max_ttl=%" PRId64 " run=%.*s from=%" PRId64,
-                       group->masters, group->max_ttl_ms, RUN_ID_HEX, group->run_id, group->from_ms);
+    bool first = group->step == 0;
+    int len = snprintf(out, GROUP_BYTES, "%s=%" PRIu32 " max_ttl=%" PRId64 " run=%.*s from=%" PRId64,
+                       first ? "1 N" : "2 step", first ? group->masters : group->step, group->max_ttl_ms,
+                       RUN_ID_HEX, group->run_id, group->from_ms);
+    if (!first)
+        len += snprintf(out + len, GROUP_BYTES - (size_t)len,
+                        " since=%" PRId64 "%s set=%016" PRIx64 " before=%016" PRIx64, group->since_ms,
+                        group->settled ? " settled" : "", group->set, group->before);
     if (group->by[0] != '\0')
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " by=%s", group->by);
     if (group->why[0] != '\0')
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " why=%s", group->why);
-    if (group->set != 0)
+    if (first && group->set != 0)
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " set=%016" PRIx64, group->set);
     if (group->back_ms != 0)
         len += snprintf(out + len, GROUP_BYTES - (size_t)len, " back=%" PRId64, group->back_ms);
@@ -94,13 +100,22 @@ static int64_t back_of(const char *text, const char *end)
     return take_number(&rest, MS_DIGITS, &back_ms) && rest.at == end ? back_ms : 0;
 }
 
+static bool take_hash(struct rest *rest, uint64_t *hash)
+{
+    if (rest->end - rest->at < SET_HEX)
+        return false;
+    *hash = set_of(rest->at, SET_HEX);
+    rest->at += SET_HEX;
+    return *hash != 0;
+}
+
 /* Takes by=, why=, set= and back=. A later version may write longer words than this one can hold: these are left
  * out. */
 static void know_word(struct group *group, const char *key, const char *equals, const char *end)
 {
     size_t key_len = (size_t)(equals - key), len = (size_t)(end - equals - 1);
     char *to = NULL;
-    if (is_key(key, key_len, "set"))
+    if (is_key(key, key_len, "set") && group->step == 0)
         group->set = set_of(equals + 1, len);
     else if (is_key(key, key_len, "back"))
         group->back_ms = back_of(equals + 1, end);
@@ -133,19 +148,29 @@ static bool take_word(struct rest *rest, struct group *group)
     return true;
 }
 
+static bool take_step(struct rest *rest, struct group *group)
+{
+    if (!take_text(rest, " since=") || !take_number(rest, MS_DIGITS, &group->since_ms))
+        return false;
+    group->settled = take_text(rest, " settled");
+    return take_text(rest, " set=") && take_hash(rest, &group->set) && take_text(rest, " before=") &&
+           take_hash(rest, &group->before);
+}
+
 bool group_parse(const char *text, size_t len, struct group *group)
 {
     struct rest rest = {text, text + len};
-    int64_t masters;
-    if (!take_text(&rest, "1 N=") || !take_number(&rest, MASTERS_DIGITS, &masters) ||
+    int64_t number;
+    bool first = take_text(&rest, "1 N=");
+    memset(group, 0, sizeof *group);
+    if ((!first && !take_text(&rest, "2 step=")) || !take_number(&rest, NUMBER_DIGITS, &number) ||
         !take_text(&rest, " max_ttl=") || !take_number(&rest, MS_DIGITS, &group->max_ttl_ms) ||
         !take_text(&rest, " run=") || !take_run_id(&rest, group->run_id) || !take_text(&rest, " from=") ||
         !take_number(&rest, MS_DIGITS, &group->from_ms))
         return false;
-    group->masters = (uint32_t)masters;
-    group->by[0] = group->why[0] = '\0';
-    group->set = 0;
-    group->back_ms = 0;
+    *(first ? &group->masters : &group->step) = (uint32_t)number;
+    if (!first && !take_step(&rest, group))
+        return false;
     while (rest.at < rest.end) {
         if (!take_word(&rest, group))
             return false;

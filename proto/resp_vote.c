@@ -418,7 +418,7 @@ static void vote_error(enum command_verb verb, const struct resp_reply *reply, s
     vote->error = resp_error(reply);
     if (resp_script_of(verb) >= 0 && resp_is_not_run(reply)) {
         vote->kind = VOTE_NOT_RUN;
-    } else if (vote->error == ERROR_WRONGTYPE && (verb == COMMAND_GROUP || verb == COMMAND_PROBE)) {
+    } else if (vote->error == ERROR_WRONGTYPE && (verb == COMMAND_GROUP || command_is_probe(verb))) {
         vote->kind = VOTE_UNREADABLE;
     } else if (vote->error == ERROR_WRONGTYPE && verb == COMMAND_GET) {
         vote->kind = VOTE_TOKEN;

@@ -15,13 +15,21 @@ static inline bool group_model_writes(enum command_verb verb, bool there, const 
     if (there == (verb == COMMAND_GROUP_NEW))
         return false;
     ours->back_ms = 0;
-    if (there) {
-        if (key->masters != ours->masters || key->max_ttl_ms != ours->max_ttl_ms)
+    ours->since_ms = ours->step > 0 ? now_ms : 0;
+    if (there && key->step > ours->step)
+        return false;
+    if (there && key->step == ours->step) {
+        if (key->masters != ours->masters || key->max_ttl_ms != ours->max_ttl_ms || key->before != ours->before)
             return false;
         if (key->set != 0 && ours->set != 0 && key->set != ours->set)
             return false;
         if (ours->set == 0)
             ours->set = key->set;
+        ours->settled = ours->settled || key->settled;
+        if (ours->step > 0 && key->since_ms < now_ms)
+            ours->since_ms = key->since_ms;
+    }
+    if (there) {
         if (memcmp(key->run_id, ours->run_id, RUN_ID_HEX) == 0 && key->from_ms >= ours->from_ms) {
             ours->from_ms = key->from_ms;
             ours->back_ms = key->back_ms;

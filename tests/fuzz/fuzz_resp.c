@@ -32,6 +32,7 @@ static const unsigned kinds[] = {
     [COMMAND_TIME] = 1u << VOTE_NUMBER,
     [COMMAND_GROUP] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
     [COMMAND_PROBE] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
+    [COMMAND_PROBE_LASTING] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
     [COMMAND_GROUP_SET] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_GROUP_NEW] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_SET] = 1u << VOTE_YES | 1u << VOTE_NO,
@@ -78,7 +79,7 @@ static void check_group(const struct resp_reply *reply, const struct group *grou
     size_t len = group_text(text, group);
     assert(reply->text_len >= len && memcmp(reply->text, text, len) == 0);
     assert(reply->text_len == len || reply->text[len] == ' ');
-    assert(group->masters > 0 && group->max_ttl_ms > 0 && group->from_ms > 0);
+    assert((group->masters > 0) != (group->step > 0) && group->max_ttl_ms > 0 && group->from_ms > 0);
     assert(group->max_ttl_ms <= GROUP_MAX_MS && group->from_ms <= GROUP_MAX_MS);
 }
 

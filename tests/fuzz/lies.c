@@ -145,7 +145,8 @@ void world_lie(struct world *w, const struct sent *sent)
         v->number = 1000 + v->number % (CLOCK_MAX_MS - 999);
         break;
     case COMMAND_GROUP:
-    case COMMAND_PROBE: lie_group(w); break;
+    case COMMAND_PROBE:
+    case COMMAND_PROBE_LASTING: lie_group(w); break;
     case COMMAND_GET:
         v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
         v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];

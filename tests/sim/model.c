@@ -230,7 +230,10 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     if (real->kind == VOTE_ERROR)
         return real->error == modelled->error;
     if (real->kind == VOTE_GROUP)
-        return real->group.masters == modelled->group.masters &&
+        return real->group.step == modelled->group.step && real->group.masters == modelled->group.masters &&
+               real->group.settled == modelled->group.settled &&
+               real->group.before == modelled->group.before &&
+               is_near_back(real->group.since_ms, modelled->group.since_ms, off_ms) &&
                real->group.max_ttl_ms == modelled->group.max_ttl_ms &&
                real->group.from_ms == modelled->group.from_ms && real->group.set == modelled->group.set &&
                strcmp(real->group.why, modelled->group.why) == 0 &&

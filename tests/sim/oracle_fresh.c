@@ -24,7 +24,7 @@ uint16_t oracle_fresh(const struct sim_world *w, const struct sim_daemon *d, uin
 
 void oracle_probed(struct sim_node *node, const struct sim_msg *msg)
 {
-    bool probe = msg->verb == COMMAND_GROUP || msg->verb == COMMAND_PROBE;
+    bool probe = msg->verb == COMMAND_GROUP || command_is_probe((enum command_verb)msg->verb);
     if (probe && msg->vote.kind != VOTE_ERROR)
         node->probed_us = msg->ran_us;
 }

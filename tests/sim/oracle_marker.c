@@ -15,7 +15,8 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
     struct coordinator_config config = daemon_config(w, d);
     if (msg->verb == COMMAND_TRY)
         node->lacks = msg->vote.kind != VOTE_YES;
-    if ((msg->verb != COMMAND_GROUP && msg->verb != COMMAND_PROBE) || msg->vote.kind == VOTE_ERROR)
+    if ((msg->verb != COMMAND_GROUP && !command_is_probe((enum command_verb)msg->verb)) ||
+        msg->vote.kind == VOTE_ERROR)
         return;
     bool other_set = group->set != 0 && config.set != 0 && group->set != config.set;
     node->differs = msg->vote.kind == VOTE_GROUP && !node->lacks &&

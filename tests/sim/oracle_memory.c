@@ -141,7 +141,7 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
     const struct sim_master *m = &w->master[w->conn[msg->conn].master];
     struct sim_node *node = node_of(w, d, msg);
     const struct vote *vote = &msg->vote;
-    bool asks = msg->verb == COMMAND_GROUP || msg->verb == COMMAND_PROBE;
+    bool asks = msg->verb == COMMAND_GROUP || command_is_probe((enum command_verb)msg->verb);
     bool learns = vote->kind == VOTE_ERROR && vote->error == ERROR_READONLY;
     oracle_probed(node, msg);
     oracle_marker_heard(d, w, msg);

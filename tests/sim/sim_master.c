@@ -165,7 +165,7 @@ static bool is_script(unsigned verb, unsigned name)
 static bool master_lacks(const struct sim_master *m, int64_t now_ms, const struct store_command *command)
 {
     switch (m->lacks) {
-    case LACKS_GETEX: return command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE;
+    case LACKS_GETEX: return command->verb == COMMAND_GROUP || command_is_probe(command->verb);
     case LACKS_EVALSHA: return is_script(command->verb, command->name);
     case LACKS_PEXPIRE:
         return (command->verb == COMMAND_EXTEND || command->verb == COMMAND_SETTLE ||

@@ -92,6 +92,8 @@ static void store_group(struct store *s, int64_t now_ms, const struct store_comm
         return;
     if (command->verb == COMMAND_PROBE)
         s->group.expires_ms = now_ms + (int64_t)command->number;
+    if (command->verb == COMMAND_PROBE_LASTING)
+        s->group.expires_ms = INT64_MAX;
     vote->kind = VOTE_UNREADABLE;
     if (s->group.kind == STORE_GROUP_RUBBISH)
         return;
@@ -123,8 +125,8 @@ static void store_group_set(struct store *s, int64_t now_ms, const struct store_
     struct group written;
     if (!group_written(s, now_ms, command, &written))
         return;
-    s->group = (struct store_group){
-        .kind = STORE_GROUP_OURS, .expires_ms = now_ms + (int64_t)command->number, .group = written};
+    int64_t expires_ms = command->number != 0 ? now_ms + (int64_t)command->number : INT64_MAX;
+    s->group = (struct store_group){.kind = STORE_GROUP_OURS, .expires_ms = expires_ms, .group = written};
     vote->kind = VOTE_YES;
 }
 
@@ -344,7 +346,8 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_TRY_MSETEX: return; /* the key is not there */
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
-    case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
+    case COMMAND_PROBE:
+    case COMMAND_PROBE_LASTING: store_group(s, now_ms, command, vote); return;
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW: store_group_set(s, now_ms, command, vote); return;
     case COMMAND_ZADD: store_zadd(s, command, vote); return;
@@ -413,7 +416,8 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
         grows = readers_share_writes(s, now_ms, command, true);
         break;
     case COMMAND_GROUP:
-    case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
+    case COMMAND_PROBE:
+    case COMMAND_PROBE_LASTING: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
     case COMMAND_SETTLE: /* the script writes first what needs no memory */
     case COMMAND_DOWN:

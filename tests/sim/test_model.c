@@ -45,6 +45,16 @@ static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
     memset(group->run_id, pick(sequence, step, 13, 4) == 0 ? 'a' : 'b', sizeof(group->run_id));
     if (pick(sequence, step, 15, 2) == 0)
         memcpy(group->why, "clock", sizeof("clock"));
+    group->step =
+        (uint32_t)chance_below(sequence, 4, 4 * step, CHANCE_PLAN, 4); /* the first text; steps 1 and 2 */
+    group->step = group->step == 3 ? 0 : group->step;
+    if (group->step == 0)
+        return;
+    group->masters = 0;
+    group->set += group->set == 0;
+    group->before = 1 + (uint64_t)chance_below(sequence, 4, 4 * step + 1, CHANCE_PLAN, 5) / 4;
+    group->settled = chance_below(sequence, 4, 4 * step + 2, CHANCE_PLAN, 4) == 0;
+    group->since_ms = 1;
 }
 
 static void draw_data(uint64_t sequence, uint64_t step, struct data *data)
@@ -82,18 +92,18 @@ static void draw_slot(uint64_t sequence, uint64_t step, struct store_command *co
 static void draw(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const enum command_verb verbs[] = {
-        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,    COMMAND_PROBE,   COMMAND_GROUP_SET,
-        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,      COMMAND_SET,     COMMAND_HEAL,
-        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,     COMMAND_ZADD,    COMMAND_ZSCORE,
-        COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE,  COMMAND_ENQUEUE, COMMAND_PASS,
-        COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,     COMMAND_MOVE,    COMMAND_MOVE,
-        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE,  COMMAND_EXTEND,  COMMAND_CHECK,
-        COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,    COMMAND_SHARE,   COMMAND_SHARE,
-        COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
-        COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,     COMMAND_DOWN,    COMMAND_DOWN,
-        COMMAND_DOWN,      COMMAND_EXTEND,  COMMAND_EXTEND,   COMMAND_CUT,     COMMAND_CUT,
-        COMMAND_CUT,       COMMAND_DATA,    COMMAND_DATA,     COMMAND_ADOPT,   COMMAND_ADOPT,
-        COMMAND_SEE,       COMMAND_SEE};
+        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,     COMMAND_PROBE,        COMMAND_GROUP_SET,
+        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,       COMMAND_SET,          COMMAND_HEAL,
+        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,      COMMAND_ZADD,         COMMAND_ZSCORE,
+        COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE,   COMMAND_ENQUEUE,      COMMAND_PASS,
+        COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,      COMMAND_MOVE,         COMMAND_MOVE,
+        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE,   COMMAND_EXTEND,       COMMAND_CHECK,
+        COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,     COMMAND_SHARE,        COMMAND_SHARE,
+        COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT,  COMMAND_ALONG,        COMMAND_ALONG,
+        COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,      COMMAND_DOWN,         COMMAND_DOWN,
+        COMMAND_DOWN,      COMMAND_EXTEND,  COMMAND_EXTEND,    COMMAND_CUT,          COMMAND_CUT,
+        COMMAND_CUT,       COMMAND_DATA,    COMMAND_DATA,      COMMAND_ADOPT,        COMMAND_ADOPT,
+        COMMAND_SEE,       COMMAND_SEE,     COMMAND_GROUP_SET, COMMAND_PROBE_LASTING};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -129,6 +139,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     draw_slot(sequence, step, command);
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         draw_group(sequence, step, &command->group);
+    if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW && command->group.step != 0)
+        command->number = 0;
 }
 
 static bool knows[NATIVES];
@@ -232,7 +244,7 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
 /* Commands that people type into redis-cli. */
 static void by_hand(struct store *store, const char *prefix, uint64_t sequence, uint64_t step)
 {
-    static const char *const rubbish[] = {"rubbish", "1", "2 N=3 max_ttl=1000 run= from=1"};
+    static const char *const rubbish[] = {"rubbish", "3", "2 N=3 max_ttl=1000 run= from=1"};
     switch (pick(sequence, step, 11, 30)) {
     case 0:
         ask_text("SET %s,group \"%s\"", prefix, rubbish[step % 3]);

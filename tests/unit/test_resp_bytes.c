@@ -18,6 +18,7 @@ static const struct {
     {COMMAND_TRY, 0, "*4\r\n$7\r\nEVALSHA\r\n$40\r\nTRY\r\n$1\r\n1\r\n$18\r\nlock:,try:00000000\r\n"},
     {COMMAND_GROUP, 0, "*2\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n"},
     {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+    {COMMAND_PROBE_LASTING, 600000, "*3\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$7\r\nPERSIST\r\n"},
     {COMMAND_GROUP_SET, 600000,
      "*8\r\n$7\r\nEVALSHA\r\n$40\r\nGROUP\r\n$1\r\n1\r\n$11\r\nlock:,group\r\n$2\r\nXX\r\n$83\r\n" GROUP_TEXT
      "\r\n$6\r\n600000\r\n$1\r\n0\r\n"},

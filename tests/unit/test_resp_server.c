@@ -285,6 +285,82 @@ T_EACH(the_script_writes_the_group, sizeof written / sizeof written[0])
     is_reply("GET t:,group", then);
 }
 
+#define STEP(s, from, rest)                                                                           \
+    "2 step=" #s " max_ttl=30000 run=" RUN_ID " from=" #from " since=" rest " set=00000000000000e" #s \
+    " before=00000000000000f" #s
+
+/* The rules for steps: what is found, what is written over it, and what is there then. An S stands for a since= that is
+ * TIME. */
+static const struct {
+    const char *found, *ours;
+    enum vote_kind kind;
+    const char *then; /* NULL: as it was found */
+} raised[] = {
+    {"1 N=5 max_ttl=30000 run=" RUN_ID " from=1000 by=5f0c93aa why=clock", STEP(1, 900, "1"), VOTE_YES,
+     STEP(1, 1000, "S") " by=5f0c93aa why=clock"},
+    {"1 N=4 max_ttl=10 run=" RUN_ID " from=1000 set=00000000000000ff", STEP(1, 1001, "1"), VOTE_YES,
+     STEP(1, 1001, "S")},
+    {"1 N=5 max_ttl=30000 run=" OTHER_RUN " from=1000", STEP(1, 900, "1"), VOTE_YES, STEP(1, 900, "S")},
+    {STEP(1, 1000, "500 settled") " back=800", STEP(2, 900, "1"), VOTE_YES, STEP(2, 1000, "S") " back=800"},
+    {STEP(1, 1000, "500"), STEP(2, 900, "1 settled"), VOTE_YES, STEP(2, 1000, "S settled")},
+    {STEP(1, 1000, "500"), STEP(1, 900, "1 settled") " why=memory", VOTE_YES, STEP(1, 1000, "500 settled")},
+    {STEP(1, 1000, "500 settled"), STEP(1, 1001, "1"), VOTE_YES, STEP(1, 1001, "500 settled")},
+    {STEP(1, 1000, "999999999999999"), STEP(1, 1001, "1"), VOTE_YES, STEP(1, 1001, "S")},
+    {STEP(2, 1000, "500"), STEP(1, 1001, "1"), VOTE_NO, NULL},
+    {STEP(1, 1000, "500"), "1 N=5 max_ttl=30000 run=" RUN_ID " from=1001", VOTE_NO, NULL},
+    {STEP(1, 1000, "500"),
+     "2 step=1 max_ttl=30000 run=" RUN_ID " from=1001 since=1 set=00000000000000e1"
+     " before=00000000000000f2",
+     VOTE_NO, NULL},
+    {STEP(1, 1000, "500"),
+     "2 step=1 max_ttl=30000 run=" RUN_ID " from=1001 since=1 set=00000000000000e2"
+     " before=00000000000000f1",
+     VOTE_NO, NULL},
+    {STEP(1, 1000, "500"),
+     "2 step=1 max_ttl=30001 run=" RUN_ID " from=1001 since=1 set=00000000000000e1"
+     " before=00000000000000f1",
+     VOTE_NO, NULL},
+};
+
+T_EACH(the_script_raises_the_step, sizeof raised / sizeof raised[0])
+{
+    struct group expected;
+    struct command command = command_of(COMMAND_GROUP_SET, "", 0);
+    const char *then = raised[_i].then != NULL ? raised[_i].then : raised[_i].found;
+    const char *now = strchr(then, 'S');
+    char text[300];
+    fresh();
+    say_set(raised[_i].found);
+    ck_assert(group_parse(raised[_i].ours, strlen(raised[_i].ours), &command.group));
+    command.waited_ms = 30302;
+    int64_t before_ms = wall_ms();
+    ck_assert_int_eq(run_command(&command).kind, raised[_i].kind);
+    struct vote vote = run(COMMAND_GROUP, "", 0);
+    ck_assert_int_eq(vote.kind, VOTE_GROUP);
+    snprintf(text, sizeof text, "%.*s%s%s", now != NULL ? (int)(now - then) : (int)strlen(then), then,
+             now != NULL ? "1" : "", now != NULL ? now + 1 : "");
+    ck_assert(group_parse(text, strlen(text), &expected));
+    if (now != NULL) {
+        ck_assert_int_ge(vote.group.since_ms, before_ms);
+        ck_assert_int_le(vote.group.since_ms, wall_ms());
+        expected.since_ms = vote.group.since_ms;
+    }
+    ck_assert_mem_eq(&vote.group, &expected, sizeof expected);
+    if (raised[_i].kind == VOTE_YES && command.group.step > 0)
+        ck_assert_int_eq(number_of("PTTL t:,group"), -1);
+}
+
+/* The key that the first step found has a TTL. */
+T(a_lasting_probe_takes_the_ttl_away)
+{
+    fresh();
+    ck_assert_int_eq(run(COMMAND_PROBE_LASTING, "", 0).kind, VOTE_NO);
+    say_set(STEP(1, 1000, "500"));
+    server_say(&server, "PEXPIRE t:,group 600000");
+    ck_assert_int_eq(run(COMMAND_PROBE_LASTING, "", 0).group.step, 1);
+    ck_assert_int_eq(number_of("PTTL t:,group"), -1);
+}
+
 /* The clock was set back since from= was written; set=, back= and why= stand in one text, at its longest. */
 T(a_from_too_far_ahead_gets_back)
 {
@@ -324,6 +400,16 @@ T(a_from_too_far_ahead_gets_back)
     memcpy(command.group.why, vote.group.why, GROUP_WORD);
     char text[GROUP_BYTES];
     ck_assert_uint_lt(group_text(text, &command.group), GROUP_BYTES);
+    command.group.step = 999999999;
+    command.group.before = command.group.set;
+    command.group.since_ms = GROUP_MAX_MS;
+    command.group.settled = true;
+    len = group_text(text, &command.group);
+    ck_assert_uint_lt(len, GROUP_BYTES);
+    ck_assert_uint_le(len, RESP_TEXT_BYTES);
+    ck_assert(group_parse(text, len, &vote.group));
+    command.group.masters = 0;
+    ck_assert_mem_eq(&vote.group, &command.group, sizeof vote.group);
 }
 
 /* It was found too far ahead before, and the clock was set back once more. */

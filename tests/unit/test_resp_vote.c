@@ -339,6 +339,66 @@ T_EACH(group_of_others, sizeof not_groups / sizeof not_groups[0])
     ck_assert_int_eq(group_vote(not_groups[_i]).kind, VOTE_UNREADABLE);
 }
 
+#define STEP_TEXT                                                                                       \
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1732200000000 since=1732200100000 set=8c2f5d11a0b37e49" \
+    " before=0f31aa9c4de20b75"
+
+static const struct {
+    const char *text;
+    bool settled;
+    const char *by, *why;
+    int64_t back_ms;
+} steps[] = {
+    {STEP_TEXT, false, "", "", 0},
+    {"2 step=3 max_ttl=30000 run=" RUN_ID
+     " from=1732200000000 since=1732200100000 settled set=8c2f5d11a0b37e49"
+     " before=0f31aa9c4de20b75",
+     true, "", "", 0},
+    {STEP_TEXT " by=5f0c93aa why=clock back=5", false, "5f0c93aa", "clock", 5},
+    {STEP_TEXT " a=b set=0000000000000001 step=9", false, "", "", 0},
+};
+
+T_EACH(group_of_a_step, sizeof steps / sizeof steps[0])
+{
+    struct vote vote = group_vote(steps[_i].text);
+    ck_assert_int_eq(vote.kind, VOTE_GROUP);
+    ck_assert_uint_eq(vote.group.step, 3);
+    ck_assert_uint_eq(vote.group.masters, 0);
+    ck_assert_int_eq(vote.group.max_ttl_ms, 30000);
+    ck_assert_int_eq(vote.group.from_ms, 1732200000000);
+    ck_assert_int_eq(vote.group.since_ms, 1732200100000);
+    ck_assert(vote.group.set == UINT64_C(0x8c2f5d11a0b37e49));
+    ck_assert(vote.group.before == UINT64_C(0x0f31aa9c4de20b75));
+    ck_assert_int_eq(vote.group.settled, steps[_i].settled);
+    ck_assert_str_eq(vote.group.by, steps[_i].by);
+    ck_assert_str_eq(vote.group.why, steps[_i].why);
+    ck_assert_int_eq(vote.group.back_ms, steps[_i].back_ms);
+}
+
+static const char *const not_steps[] = {
+    "2 step=0 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "2 N=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "1 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "3 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=0 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID
+    " from=1 since=1 settle set=8c2f5d11a0b37e49 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0f31aa9c4de20b7",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e4 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8C2F5D11A0B37E49 before=0f31aa9c4de20b75",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49 before=0000000000000000",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 before=0f31aa9c4de20b75 set=8c2f5d11a0b37e49",
+    "2 step=3 max_ttl=30000 run=" RUN_ID " from=1 since=1 set=8c2f5d11a0b37e49",
+    STEP_TEXT "0",
+    STEP_TEXT " settled",
+};
+
+T_EACH(group_of_no_step, sizeof not_steps / sizeof not_steps[0])
+{
+    ck_assert_int_eq(group_vote(not_steps[_i]).kind, VOTE_UNREADABLE);
+}
+
 /* Every byte of the text counts, and so does every end. */
 T(group_with_a_byte_wrong)
 {

@@ -192,7 +192,7 @@ struct vote marker_vote(unsigned master, const struct command *command)
         return (struct vote){.kind = VOTE_INFO, .info = info[master]};
     if (command->verb == COMMAND_TIME)
         return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};
-    if ((command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE) && marker->there)
+    if ((command->verb == COMMAND_GROUP || command_is_probe(command->verb)) && marker->there)
         return (struct vote){.kind = VOTE_GROUP, .group = marker->group};
     if (writes) {
         marker->there = true;

@@ -180,6 +180,7 @@ void command_text(char *out, const struct command *command)
     case COMMAND_TRY_MSETEX:
     case COMMAND_TIME:
     case COMMAND_GROUP:
+    case COMMAND_PROBE_LASTING:
     case COMMAND_INFO: snprintf(out, LINE, "%s", verb); break;
     case COMMAND_PROBE:
     case COMMAND_KILL: snprintf(out, LINE, "%s %" PRIu64, verb, command->number); break;

@@ -163,7 +163,7 @@ void master_ask(struct coordinator *c, struct master *m, const struct command *c
 {
     action_send(c, masters_bit(m->index), command);
     m->handshake.asked_ms = c->now_ms;
-    if (command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE)
+    if (command->verb == COMMAND_GROUP || command_is_probe(command->verb))
         m->liveness.asked_ms = c->now_ms;
 }
 
@@ -338,7 +338,7 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
     } else if (verb == COMMAND_GROUP_NEW) {
         memory_told_new(c, m, vote);
     } else if (m->liveness.probing) {
-        if (verb == COMMAND_PROBE)
+        if (command_is_probe(verb))
             probe_told(c, m, vote);
         master_catch_up(c, m);
     } else if (m->handshake.asking && !command_is_question(verb)) {
@@ -379,7 +379,7 @@ static void pause_longer(const struct coordinator *c, struct master *m)
 void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
                            enum vote_error error)
 {
-    bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
+    bool probe = command_is_probe(verb) || verb == COMMAND_TIME;
     if (error == ERROR_READONLY) /* noted even if the master is not in service any more */
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {

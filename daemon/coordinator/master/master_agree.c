@@ -54,7 +54,7 @@ static void differ(struct coordinator *c, struct master *m, const struct vote *v
         c->differ_ttl_ms = c->config.max_ttl_ms;
     }
     c->differing |= masters_bit(m->index);
-    if (vote->kind == VOTE_UNREADABLE)
+    if (vote->kind == VOTE_UNREADABLE || vote->group.step > 0)
         c->later |= masters_bit(m->index);
     else
         c->differ_ttl_ms = earlier_ms(c->differ_ttl_ms, vote->group.max_ttl_ms);
@@ -92,9 +92,10 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
         return AGREED_NOT;
     }
     if (master_group_is_strange(c, vote)) {
-        if (there)
+        bool known = there && group->step == 0;
+        if (known)
             m->memory.theirs = *group;
-        differ(c, m, vote, there ? WHY_GROUP : WHY_UNREADABLE);
+        differ(c, m, vote, known ? WHY_GROUP : WHY_UNREADABLE);
         return AGREED_NOT;
     }
     m->memory.marked = there && !m->memory.began;

@@ -58,8 +58,8 @@ bool master_group_is_strange(const struct coordinator *c, const struct vote *vot
     const struct group *group = &vote->group;
     bool other_set = group->set != 0 && c->config.set != 0 && group->set != c->config.set;
     return vote->kind == VOTE_UNREADABLE ||
-           (vote->kind == VOTE_GROUP &&
-            (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms || other_set));
+           (vote->kind == VOTE_GROUP && (group->step > 0 || group->masters != c->config.masters ||
+                                         group->max_ttl_ms != c->config.max_ttl_ms || other_set));
 }
 
 /* If a key were written before all masters were read, it could be the first key of a second group. */
