@@ -182,6 +182,8 @@ static int lead_on(struct lead *lead)
         if (status < 0)
             return CODE_FAILED;
     } while (lead_again(lead, status, began_ms, &code));
+    if (lead->signal && !term->began) /* also where the term ended by itself meanwhile */
+        signal_die(lead->signal);
     if (WIFSIGNALED(status))
         signal_die(WTERMSIG(status));
     return code;

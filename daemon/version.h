@@ -1,4 +1,4 @@
-/* What this build is made of. */
+/* The version names the commit and the libraries of this build. */
 #ifndef DAEMON_VERSION_H
 #define DAEMON_VERSION_H
 

@@ -101,7 +101,7 @@ T(a_pause_lets_another_one_lead)
     ck_assert_int_eq(command_code(&one), -SIGTERM);
 }
 
-/* Whoever starts it may ignore SIGCHLD, which programs inherit. */
+/* A program inherits from its parent that SIGCHLD is ignored. */
 T(its_end_is_the_commands_where_sigchld_is_ignored)
 {
     begin(PATIENT);
@@ -141,7 +141,7 @@ static bool has_taken_its_signals(const struct command *command)
     return taken;
 }
 
-/* It is for the command: while none runs, nothing happens. */
+/* SIGUSR1 is for the command: while none runs, nothing happens. */
 T(sigusr2_ends_no_wait)
 {
     begin(PATIENT);
@@ -180,7 +180,7 @@ T(an_absent_redlockd_is_asked_every_5_s)
     ck_assert_int_eq(command_code(&one), -SIGTERM);
 }
 
-/* What it was away for before the command ran does not count any more. */
+/* The pauses from before the command ran do not count any more. */
 T(an_absent_redlockd_is_asked_soon_again)
 {
     begin("node_timeout: 250ms\ndefault_ttl: 1s\n");

@@ -105,7 +105,7 @@ T(it_ends_when_nobody_reads)
     ck_assert_ptr_nonnull(strstr(errors(&one), "cannot write the result: No space left on device"));
 }
 
-/* Its reader stands still, and the pipe is full. */
+/* The reader of its lines stands still, and the pipe is full. */
 T(a_signal_ends_it_where_nobody_reads_on)
 {
     char fifo[PATH];
