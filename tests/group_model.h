@@ -19,7 +19,8 @@ static inline bool group_model_writes(enum command_verb verb, bool there, const 
     if (there && key->step > ours->step)
         return false;
     if (there && key->step == ours->step) {
-        if (key->masters != ours->masters || key->max_ttl_ms != ours->max_ttl_ms || key->before != ours->before)
+        if (key->masters != ours->masters || key->max_ttl_ms != ours->max_ttl_ms ||
+            key->before != ours->before)
             return false;
         if (key->set != 0 && ours->set != 0 && key->set != ours->set)
             return false;
