@@ -118,7 +118,7 @@ static bool is_in_use(struct sim_world *w, const struct sim_daemon *d, uint32_t 
 
 /* So many slots must be in use, those beyond the number included (clients may name different numbers). What a LOOK
  * showed serves other heads for a while, and its answers are older; much older where the daemon was stopped since.
- * Whoever says split=1 was too late for free ones, and after a time-out, or when the daemon's clock was put forward,
+ * A daemon that says split=1 was too late for free ones, and after a time-out, or when its clock was put forward,
  * there is no time to look. */
 static void busy_slots(struct sim_world *w, const struct sim_daemon *d, uint32_t request,
                        const struct reply *reply)

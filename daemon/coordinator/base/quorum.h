@@ -46,7 +46,7 @@ static inline unsigned masters_count(masters_t set)
     return (unsigned)(((set * copies & each) * each) >> 60);
 }
 
-/* Who votes, and how many of them are needed. All counts of votes ask this value: a vote of any other master counts
+/* This value says who votes, and how many votes are needed. All counts ask it: a vote of any other master counts
  * for nothing. */
 struct quorum {
     masters_t of;     /* the masters that vote */
