@@ -317,7 +317,7 @@ void dev_print(const struct dev *dev, uint16_t port, uint16_t http_port, FILE *o
     char advice[160];
     for (unsigned i = 0; i < dev->masters; i++)
         fprintf(out, "master %u pid=%d unix:%s/%u.sock\n", i + 1, (int)dev->pids[i], dev->folder, i + 1);
-    if (conf_masters_advice(dev->masters, advice, sizeof advice))
+    if (conf_masters_advice(dev->masters, dev->masters, advice, sizeof advice))
         fprintf(out, "note: %s\n", advice);
     if (dev->other_port)
         fprintf(out, "note: port %d is in use, so a free one was taken\n", DEV_PORT);

@@ -117,7 +117,7 @@ static bool descriptors_raise(struct conf *conf)
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         log_warn("descriptors", "why=\"setrlimit: %s\"", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = 2 * conf->masters + SPARE_DESCRIPTORS + (conf->http_listeners > 0 ? HTTP_CONNECTIONS : 0);
+    rlim_t others = 2 * MASTERS + SPARE_DESCRIPTORS + (conf->http_listeners > 0 ? HTTP_CONNECTIONS : 0);
     if (limit.rlim_cur <= others) {
         log_error("descriptors", "limit=%llu needed=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
                   (unsigned long long)limit.rlim_cur, (unsigned long long)others + 1);
@@ -232,14 +232,32 @@ static void keep_little(void)
 #endif
 }
 
-/* The names are those that all daemons must have for the masters. */
-static void check_print(const struct conf *conf, const char *file)
+/* What all daemons must have alike, and what the change to it takes. */
+static void check_print_group(const struct conf *conf)
 {
     static char names[CONF_SET_BYTES];
-    conf_set_names(conf, ' ', names);
+    unsigned voters = conf_set_voters(conf->nodes, conf->masters);
+    conf_set_names(conf->nodes, conf->masters, ' ', names);
+    printf("masters: %s (set %016" PRIx64 ")\n", names, conf_set_hash(conf->nodes, conf->masters));
+    printf("generation %" PRId64 ": %u votes of %u are needed", conf->generation, conf->masters / 2 + 1,
+           conf->masters);
+    if (voters < conf->masters)
+        printf("; vacant: %u", conf->masters - voters);
+    printf("\n");
+    if (conf->masters_before == 0)
+        return;
+    struct conf_between step =
+        conf_set_between(conf->nodes_before, conf->masters_before, conf->nodes, conf->masters);
+    printf("between %" PRId64 " and %" PRId64 ": %u votes of %u are needed, those of the masters of both\n",
+           conf->generation - 1, conf->generation, step.needed, step.voters);
+}
+
+static void check_print(const struct conf *conf, const char *file)
+{
     char acl[ACL_BYTES];
-    printf("%s: no errors\nmasters: %s (set %016" PRIx64 ")\nacl: %s\n", file, names, conf_set_hash(conf),
-           acl_line(acl, conf));
+    printf("%s: no errors\n", file);
+    check_print_group(conf);
+    printf("acl: %s\n", acl_line(acl, conf));
 }
 
 int main(int argc, char **argv)

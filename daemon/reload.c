@@ -30,6 +30,8 @@ static const char *to_do(enum conf_when when)
     case CONF_NEW_CLIENTS: return " for=\"clients that connect from now on\"";
     case CONF_NEXT_LOGIN: return " for=\"the next login to each master\"";
     case CONF_RESTART: return " why=\"cannot change while it runs\" hint=\"restart this daemon\"";
+    case CONF_STEPS: return " for=\"the steps to the new generation\"";
+    case CONF_GENERATION: return " why=\"changes with the next generation only\"";
     case CONF_ALL_RESTART: break;
     }
     return " why=\"must be the same in every daemon on these masters\""
@@ -92,7 +94,7 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
     } else {
         if (fresh.max_clients == read_max_clients)
             fresh.max_clients = conf->max_clients;
-        conf_update(conf, &fresh, log_change, &tally);
+        conf_update(conf, &fresh, false, log_change, &tally);
         log_set_level(conf->log_level);
         if (restricted && !conf->users)
             log_warn("conf", "why=\"users: off: whoever reaches this daemon may do everything from now on\"");

@@ -13,6 +13,7 @@
 #define S                  1000
 #define H                  (3600 * S)
 #define K                  1024
+#define GENERATION_MAX     400000000 /* its step has nine digits in the group's key */
 #define M                  (1024 * K)
 
 /* A key of a mapping within a setting. Its default is 0, and it changes when the setting does. */
@@ -144,15 +145,25 @@ static const struct conf_kind hosts = {
     .things = "names", .advice = "write one name a line, as in \"- locks.example.com\"",
     .lone = true,      .empty = true,
 };
-static const struct conf_kind nodes = {
-    ROWS(node_rows),
-    .noun = "a master",
-    .example = "{url: rediss://10.0.0.1:6379, tls: {ca: /etc/redlockd/ca.pem}}",
-    ITEMS(MASTERS, sizeof(struct conf_node), conf, masters),
-    PLACES(node_places),
-    .things = "masters",
-    .advice = "write one address a line, as in \"- redis://10.0.0.1:6379\"",
-};
+/* Nothing can be said of a master that is not there. */
+static bool node_done(const struct conf_value *v, char why[CONF_WHY_BYTES])
+{
+    const struct conf_node *node = v->record;
+    snprintf(why, CONF_WHY_BYTES, "a vacant place has no keys besides: write vacant alone");
+    return !node->vacant || (!node->name[0] && !node->no_kill && !node->own_tls.on);
+}
+
+#define NODES                                                                                     \
+    ROWS(node_rows), .noun = "a master",                                                          \
+                     .example = "{url: rediss://10.0.0.1:6379, tls: {ca: /etc/redlockd/ca.pem}}", \
+                     .done = node_done, .things = "masters",                                      \
+                     .advice = "write one address a line, as in \"- redis://10.0.0.1:6379\""
+
+static const struct conf_kind nodes = {NODES, ITEMS(MASTERS, sizeof(struct conf_node), conf, masters),
+                                       PLACES(node_places)};
+static const struct conf_kind nodes_before = {NODES,
+                                              ITEMS(MASTERS, sizeof(struct conf_node), conf, masters_before),
+                                              PLACES(before_places), .empty = true};
 static const struct conf_kind users = {
     ROWS(user_rows),
     .noun = "a user",
@@ -169,14 +180,16 @@ static const struct conf_kind users = {
 const struct conf_row conf_settings[] = {
     {"listen", &listeners, AT(listen), 0, 0, "127.0.0.1:7335", CONF_RESTART, NULL},
     {"unix_mode", &conf_mode, AT(unix_mode), 0, 0, "0660", CONF_RESTART, NULL},
-    {"nodes", &nodes, AT(nodes), 0, 0, NULL, CONF_ALL_RESTART, NULL},
+    {"generation", &conf_count, AT(generation), 0, GENERATION_MAX, "0", CONF_GENERATION, NULL},
+    {"nodes", &nodes, AT(nodes), 0, 0, NULL, CONF_GENERATION, NULL},
+    {"nodes_before", &nodes_before, AT(nodes_before), 0, 0, NULL, CONF_AT_ONCE, NULL},
     {"node_user", &conf_node_user, AT(node_user), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_password_file", &conf_password_path, AT(node_password_file), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_tls", &client_tls, AT(node_tls), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"key_prefix", &conf_prefix, AT(key_prefix), 0, 0, "redlock:", CONF_ALL_RESTART, NULL},
     {"default_ttl", &conf_duration, AT(default_ttl_ms), 10, 24 * H, "10s", CONF_AT_ONCE, "max_ttl"},
     {"min_ttl", &conf_duration, AT(min_ttl_ms), 10, H, "100ms", CONF_AT_ONCE, "max_ttl"},
-    {"max_ttl", &conf_duration, AT(max_ttl_ms), 2 * S, 24 * H, "60s", CONF_ALL_RESTART, NULL},
+    {"max_ttl", &conf_duration, AT(max_ttl_ms), 2 * S, 24 * H, "60s", CONF_GENERATION, NULL},
     {"node_timeout", &conf_duration, AT(node_timeout_ms), 1, 10 * S, "50ms", CONF_AT_ONCE, "max_ttl"},
     {"min_validity", &conf_duration, AT(min_validity_ms), 1, 10 * S, "1ms", CONF_AT_ONCE, "max_ttl"},
     {"client_keepalive", &conf_duration, AT(client_keepalive_ms), S, 2 * H, "10s", CONF_NEW_CLIENTS, NULL},

@@ -49,6 +49,7 @@ enum conf_serves {
 };
 
 struct conf_node {
+    bool vacant; /* a place that counts in N and has no master: it never votes */
     struct conf_address address;
     char user[CONF_SECRET_BYTES];       /* "": none */
     char password[CONF_PASSWORD_BYTES]; /* "": none; of a file: as it was when the configuration was read */
@@ -68,8 +69,12 @@ struct conf {
     unsigned http_listeners;                           /* 0: no HTTP */
     char http_hosts[CONF_HTTP_HOSTS][CONF_HOST_BYTES]; /* names by which browsers may ask for the page */
     unsigned http_host_count;
+    int64_t generation; /* of nodes and max_ttl */
     struct conf_node nodes[MASTERS];
-    unsigned masters;
+    unsigned masters; /* N: the places of nodes, vacant ones too */
+    struct conf_node
+        nodes_before[MASTERS]; /* the nodes of the generation before, for a start between the two */
+    unsigned masters_before;   /* 0: they are not given */
     char node_user[CONF_SECRET_BYTES];
     char node_password_file[1024];
     struct wire_settings node_tls;
@@ -127,7 +132,9 @@ enum conf_when {
     CONF_AT_ONCE,
     CONF_NEW_CLIENTS, /* for clients that connect from now on */
     CONF_NEXT_LOGIN,  /* at the next login to a master */
+    CONF_STEPS,       /* in the steps to the new generation, which have begun */
     CONF_RESTART,     /* when this daemon is restarted */
+    CONF_GENERATION,  /* with the next generation */
     CONF_ALL_RESTART, /* when all daemons of these masters have been stopped and started again */
 };
 
@@ -142,14 +149,20 @@ struct conf_change {
 /* Whether the file has lost its users without saying that they are off, as a file that was cut off does: then
  * conf_update() would open the daemon to everybody. */
 bool conf_loses_users(const struct conf *conf, const struct conf *fresh);
+/* Whether the generation, the masters or max_ttl differ: all daemons change these together, in steps. */
+bool conf_group_differs(const struct conf *conf, const struct conf *fresh);
+/* Whether a master of both has another address, or another no_kill, so that this daemon must be restarted. Writes
+ * its name. */
+bool conf_master_moved(const struct conf *conf, const struct conf *fresh, char name[CONF_NAME_BYTES]);
 /* Copies from fresh (complete and consistent) the settings that may change while the daemon runs, so that
- * conf stays consistent. told() is called for each difference, including the ones that were not taken. */
-void conf_update(struct conf *conf, const struct conf *fresh,
+ * conf stays consistent. told() is called for each difference, including the ones that were not taken. group:
+ * whether what conf_group_differs() asks about is taken as well. */
+void conf_update(struct conf *conf, const struct conf *fresh, bool group,
                  void (*told)(void *arg, const struct conf_change *change), void *arg);
 
-/* For one, two or an even number of masters: returns true and writes a line that says how many failures
- * they survive. */
-bool conf_masters_advice(unsigned masters, char *out, size_t size);
+/* For one, two or an even number of masters, or vacant places: returns true and writes a line that says how many
+ * failures they survive. voters: places that are not vacant. */
+bool conf_masters_advice(unsigned masters, unsigned voters, char *out, size_t size);
 
 /* Row i of the settings as key and value, without secrets; each listener and each master has a row of its
  * own. false: there is no such row. For SHOW CONFIG. */

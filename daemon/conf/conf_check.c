@@ -5,7 +5,6 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
-#include "daemon/conf/conf_set.h"
 #include "daemon/wire/wire.h"
 
 #define QUARANTINE "(max_ttl is also how long a restarted master is kept out)"
@@ -70,66 +69,19 @@ static void conf_check_ttls(struct conf_reader *r)
     }
 }
 
-/* Two addresses or names of one server would be two votes of it, and so would two of its databases. */
-static void conf_check_twins(struct conf_reader *r, unsigned i, unsigned k)
-{
-    const struct conf_node *node = &r->conf->nodes[i], *other = &r->conf->nodes[k];
-    char name[CONF_NAME_BYTES], other_name[CONF_NAME_BYTES];
-    conf_set_name(node, name);
-    conf_set_name(other, other_name);
-    if (conf_address_equal(&node->address, &other->address))
-        conf_fault(r, &r->node_places[i], "nodes",
-                   "%.300s stands here twice; each master is a server of its own", node->address.shown);
-    else if (strcmp(name, other_name) == 0)
-        conf_fault(r, &r->node_places[i], "nodes",
-                   "two masters have the name %.300s; each is a server of its own", name);
-}
-
-static void conf_check_names(struct conf_reader *r)
-{
-    for (unsigned i = 0; i < r->conf->masters; i++)
-        for (unsigned k = 0; k < i; k++)
-            conf_check_twins(r, i, k);
-}
-
-static void conf_check_masters(struct conf_reader *r)
-{
-    const struct conf_place *place = conf_place(r, "nodes");
-    if (!place->line) {
-        const struct conf_place top = {1, 1, false};
-        conf_fault(r, &top, "nodes",
-                   "missing; list your independent Redis masters, three or five of them serve best:"
-                   " \"nodes: [redis://10.0.0.1:6379, redis://10.0.0.2:6379, redis://10.0.0.3:6379]\""
-                   " (redlockd --dev needs none)");
-        return;
-    }
-    char advice[160];
-    if (!place->broken && conf_masters_advice(r->conf->masters, advice, sizeof advice))
-        conf_warn(r, place, "nodes", "%s", advice);
-}
-
-bool conf_masters_advice(unsigned masters, char *out, size_t size)
-{
-    unsigned quorum = masters / 2 + 1, failures = masters - quorum;
-    if (masters >= 3 && masters % 2 == 1)
-        return false;
-    snprintf(out, size, "%u master%s survive%s the failure of %u%s", masters, masters == 1 ? "" : "s",
-             masters == 1 ? "s" : "", failures,
-             masters < 3    ? ": no lock is granted while one is away; three survive one"
-             : failures < 2 ? ", as three do; an odd number serves best"
-                            : ", as one fewer would; an odd number serves best");
-    return true;
-}
-
 static void conf_check_guard(struct conf_reader *r)
 {
     const struct conf_place *place = conf_place(r, "restart_guard");
     if (place->line && !place->broken && !r->conf->restart_guard)
         conf_warn(r, place, "restart_guard", "off: after a restart of masters two clients may hold one lock");
-    for (unsigned i = 0; i < r->conf->masters && !place->broken; i++)
-        if (r->conf->nodes[i].no_kill && !r->conf->restart_guard)
-            conf_fault(r, &r->node_places[i], "nodes",
-                       "no_kill needs restart_guard: on, since a quarantine takes the place of CLIENT KILL");
+    for (unsigned l = 0; l < CONF_LISTS && !place->broken; l++) {
+        struct conf_list list = conf_list(r, l);
+        for (unsigned i = 0; i < list.count; i++)
+            if (list.nodes[i].no_kill && !r->conf->restart_guard)
+                conf_fault(
+                    r, &list.places[i], list.key,
+                    "no_kill needs restart_guard: on, since a quarantine takes the place of CLIENT KILL");
+    }
 }
 
 static void conf_check_break(struct conf_reader *r)
@@ -345,27 +297,38 @@ static void tls_merge(struct wire_settings *tls, const struct wire_settings *own
     tls->verify = own->verify ? own->verify : all->verify;
 }
 
+/* Gives each master of the list its TLS; returns how many have any. */
+static unsigned conf_merge_tls(struct conf_reader *r, const struct conf_list *list)
+{
+    unsigned secure = 0;
+    for (unsigned i = 0; i < list->count; i++) {
+        struct conf_node *node = &list->nodes[i];
+        secure += node->tls.on;
+        tls_merge(&node->tls, &node->own_tls, &r->conf->node_tls);
+        if (node->own_tls.on && !node->tls.on)
+            conf_fault(r, &list->places[i], list->key, "tls belongs to an address with rediss://");
+    }
+    return secure;
+}
+
 static void conf_check_node_tls(struct conf_reader *r)
 {
     struct conf *conf = r->conf;
     const struct conf_place *place = conf_place(r, "node_tls");
-    unsigned secure = 0;
-    bool good = !place->broken && !conf_place(r, "nodes")->broken;
+    struct conf_list now = conf_list(r, 0), before = conf_list(r, 1);
+    unsigned secure = conf_merge_tls(r, &now) + conf_merge_tls(r, &before);
+    bool good = !place->broken && !conf_place(r, "nodes")->broken && !conf_place(r, "nodes_before")->broken;
 
-    for (unsigned i = 0; i < conf->masters; i++) {
-        struct conf_node *node = &conf->nodes[i];
-        secure += node->tls.on;
-        tls_merge(&node->tls, &node->own_tls, &conf->node_tls);
-        if (node->own_tls.on && !node->tls.on)
-            conf_fault(r, &r->node_places[i], "nodes", "tls belongs to an address with rediss://");
-    }
     if (conf->node_tls.on && !place->broken)
         good = conf_check_tls(r, place, "node_tls", &conf->node_tls, WIRE_CLIENT);
     if (good && conf->node_tls.on && !secure && conf->masters)
         conf_warn(r, place, "node_tls", "not used: no address in nodes begins with rediss://");
-    for (unsigned i = 0; good && i < conf->masters; i++)
-        if (conf->nodes[i].tls.on && conf->nodes[i].own_tls.on)
-            conf_check_tls(r, &r->node_places[i], "nodes", &conf->nodes[i].tls, WIRE_CLIENT);
+    for (unsigned l = 0; good && l < CONF_LISTS; l++) {
+        struct conf_list list = conf_list(r, l);
+        for (unsigned i = 0; i < list.count; i++)
+            if (list.nodes[i].tls.on && list.nodes[i].own_tls.on)
+                conf_check_tls(r, &list.places[i], list.key, &list.nodes[i].tls, WIRE_CLIENT);
+    }
 }
 
 /* ---- what the kernel can prove ---- */
@@ -425,7 +388,6 @@ void conf_check(struct conf_reader *r)
         return;
     conf_check_ttls(r);
     conf_check_masters(r);
-    conf_check_names(r);
     conf_check_guard(r);
     conf_check_break(r);
     conf_check_share(r, "max_clients_per_peer", "max_clients");

@@ -350,7 +350,13 @@ static bool listen_show(const struct conf_value *v, unsigned i, char *out, size_
 static bool url_set(const struct conf_value *v, const char *text, char why[CONF_WHY_BYTES])
 {
     char guess[CONF_HOST_BYTES + 16];
-    const char *wrong = conf_address_node(v->record, text);
+    struct conf_node *node = v->record;
+    if (strcmp(text, CONF_VACANT) == 0) {
+        memset(node, 0, sizeof *node);
+        node->vacant = true;
+        return true;
+    }
+    const char *wrong = conf_address_node(node, text);
     if (wrong && address_guess(text, "redis://", guess, sizeof guess))
         snprintf(why, CONF_WHY_BYTES, "not an address of a Redis master; did you mean %s?", guess);
     else if (wrong)
@@ -360,7 +366,11 @@ static bool url_set(const struct conf_value *v, const char *text, char why[CONF_
 
 static bool url_show(const struct conf_value *v, unsigned i, char *out, size_t size)
 {
-    conf_address_url(v->record, false, out, size);
+    const struct conf_node *node = v->record;
+    if (node->vacant)
+        snprintf(out, size, "%s", CONF_VACANT);
+    else
+        conf_address_url(node, false, out, size);
     return i == 0;
 }
 
@@ -369,6 +379,8 @@ static bool url_show(const struct conf_value *v, unsigned i, char *out, size_t s
 static bool url_print(const struct conf_value *v, unsigned i, char *out, size_t size)
 {
     const struct conf_node *node = v->record;
+    if (node->vacant)
+        return url_show(v, i, out, size);
     bool own = (node->user[0] || node->password[0]) &&
                (!v->conf->node_password_file[0] || strcmp(node->user, v->conf->node_user) != 0);
     conf_address_url(node, own, out, size);

@@ -8,11 +8,12 @@
  *     conf_read.c     the document -> settings, by the schema, every error with its place
  *     conf_report.c   errors and warnings, and which key may have been meant
  *     conf_check.c    rules between settings; warnings
+ *     conf_masters.c  the rules about the masters
  *     conf_secret.c   users and passwords for masters
  *     conf_show.c     settings -> YAML, and rows of SHOW CONFIG
  *     conf_update.c   a file that was read again
  *     conf_address.c  addresses and URLs
- *     conf_set.c      the names of the masters, and their hash
+ *     conf_set.c      the names of the masters, their hash, and the step from one list to the next
  *     users.c         who a client is, and what it may do */
 #ifndef REDLOCKD_CONF_PRIVATE_H
 #define REDLOCKD_CONF_PRIVATE_H
@@ -22,7 +23,7 @@
 #include "daemon/conf/conf.h"
 
 enum {
-    CONF_KEYS = 37,
+    CONF_KEYS = 39,
     CONF_WHY_BYTES = 512,
     CONF_FILE_BYTES = 1 << 20,
     CONF_FAULTS_MOST = 100, /* more errors than these are not looked for: aliases could make millions */
@@ -150,9 +151,22 @@ struct conf_reader {
     const char *user;    /* whose mapping it is; NULL: no user's */
     struct conf_place places[CONF_KEYS];
     struct conf_place node_places[MASTERS];
+    struct conf_place before_places[MASTERS];
     struct conf_place listen_places[CONF_LISTENERS];
     struct conf_place http_places[CONF_LISTENERS];
 };
+
+/* One of the two lists of masters: nodes, nodes_before. */
+struct conf_list {
+    const char *key;
+    struct conf_node *nodes;
+    unsigned count;
+    const struct conf_place *places;
+};
+
+enum { CONF_LISTS = 2 };
+
+struct conf_list conf_list(struct conf_reader *r, unsigned i);
 
 void conf_fault(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -172,6 +186,7 @@ ssize_t conf_file_read(const char *path, bool regular, char *text, size_t size, 
 /* Reads a secret file's text without its line end. Returns NULL, or what is wrong. */
 const char *conf_secret_read(const char *path, char *secret, size_t size, mode_t *mode);
 
+void conf_check_masters(struct conf_reader *r);
 /* Gives each master its user and password. */
 void conf_check_secrets(struct conf_reader *r);
 /* Whether a uid_map or gid_map, see user_namespaces(7), has all ids from 0 to 65535. */

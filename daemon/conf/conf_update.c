@@ -8,6 +8,7 @@
 struct update {
     struct conf *conf;
     const struct conf *fresh;
+    bool group; /* the generation, the masters and max_ttl are taken as well */
     void (*told)(void *arg, const struct conf_change *change);
     void *arg;
     bool login_told; /* told() has heard of a change of node_user or node_password_file */
@@ -29,55 +30,88 @@ static bool differs(struct update *u, const struct conf_row *setting)
     }
 }
 
-/* Whether other masters, or other databases of theirs, are meant. How they are reached is another matter. */
-static bool masters_differ(const struct update *u)
+static uint64_t set_of(const struct conf *conf)
 {
-    bool same = u->conf->masters == u->fresh->masters;
-    for (unsigned i = 0; same && i < u->conf->masters; i++)
-        same = conf_address_equal(&u->conf->nodes[i].address, &u->fresh->nodes[i].address) &&
-               u->conf->nodes[i].db == u->fresh->nodes[i].db;
-    return !same;
+    return conf_set_hash(conf->nodes, conf->masters);
 }
 
-/* Whether no_kill differs on any of the masters, which are the same in both configurations. */
-static bool kills_differ(const struct update *u)
+/* The master of the other configuration with the name of this one; NULL: it has none. */
+static const struct conf_node *same_master(const struct conf_node *node, const struct conf *other)
 {
-    for (unsigned i = 0; i < u->conf->masters; i++)
-        if (u->conf->nodes[i].no_kill != u->fresh->nodes[i].no_kill)
-            return true;
+    char name[CONF_NAME_BYTES];
+    conf_set_name(node, name);
+    unsigned i = node->vacant ? other->masters : conf_set_find(other->nodes, other->masters, name);
+    return i < other->masters ? &other->nodes[i] : NULL;
+}
+
+/* How a master is reached: its users, passwords and TLS are another matter. */
+static bool is_moved(const struct conf_node *a, const struct conf_node *b)
+{
+    return !conf_address_equal(&a->address, &b->address) || a->db != b->db;
+}
+
+static bool moves(const struct conf *conf, const struct conf *fresh, bool kills, char name[CONF_NAME_BYTES])
+{
+    for (unsigned i = 0; i < conf->masters; i++) {
+        const struct conf_node *node = &conf->nodes[i], *other = same_master(node, fresh);
+        if (!other || (!is_moved(node, other) && (!kills || node->no_kill == other->no_kill)))
+            continue;
+        conf_set_name(node, name);
+        return true;
+    }
     return false;
+}
+
+bool conf_master_moved(const struct conf *conf, const struct conf *fresh, char name[CONF_NAME_BYTES])
+{
+    return moves(conf, fresh, true, name);
+}
+
+bool conf_group_differs(const struct conf *conf, const struct conf *fresh)
+{
+    return conf->generation != fresh->generation || conf->max_ttl_ms != fresh->max_ttl_ms ||
+           set_of(conf) != set_of(fresh);
+}
+
+/* Whether other masters, or other databases of theirs, are meant, and are not taken. */
+static bool masters_stay(const struct update *u)
+{
+    char name[CONF_NAME_BYTES];
+    return !u->group && (set_of(u->conf) != set_of(u->fresh) || moves(u->conf, u->fresh, false, name));
 }
 
 /* Other daemons care only for the set: not in which order the masters stand here, nor how they are reached. */
 static enum conf_when nodes_when(const struct update *u)
 {
-    if (conf_set_hash(u->conf) != conf_set_hash(u->fresh))
-        return CONF_ALL_RESTART;
-    return masters_differ(u) || kills_differ(u) ? CONF_RESTART : CONF_NEXT_LOGIN;
+    char name[CONF_NAME_BYTES];
+    if (set_of(u->conf) != set_of(u->fresh))
+        return u->group ? CONF_STEPS : CONF_GENERATION;
+    return moves(u->conf, u->fresh, true, name) ? CONF_RESTART : CONF_NEXT_LOGIN;
 }
 
-/* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, which only a
- * restart changes. Then every changed key that depends on max_ttl is held back. */
+/* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, if the file's is not
+ * taken. Then every changed key that depends on max_ttl is held back. */
 static bool ttls_held_back(const struct update *u)
 {
-    return u->fresh->default_ttl_ms > u->conf->max_ttl_ms;
+    return !u->group && u->fresh->default_ttl_ms > u->conf->max_ttl_ms;
 }
 
 static bool is_held_back(const struct update *u, const struct conf_row *setting)
 {
     if (!setting->with)
         return false;
-    return strcmp(setting->with, "nodes") == 0 ? masters_differ(u) : ttls_held_back(u);
+    return strcmp(setting->with, "nodes") == 0 ? masters_stay(u) : ttls_held_back(u);
 }
 
 static enum conf_when takes_effect(const struct update *u, const struct conf_row *setting, bool held)
 {
     if (strcmp(setting->key, "nodes") == 0)
         return nodes_when(u);
-    return held ? conf_row_find(&conf_whole, setting->with)->when : setting->when;
+    enum conf_when when = held ? conf_row_find(&conf_whole, setting->with)->when : setting->when;
+    return when == CONF_GENERATION && u->group ? CONF_STEPS : when;
 }
 
-/* The items of lists are not taken: logins_update() and users_update() take what a reload may change of them. */
+/* The items of lists are not taken: masters_update() and users_update() take what a reload may change of them. */
 
 static void setting_update(struct update *u, const struct conf_row *setting)
 {
@@ -100,34 +134,41 @@ static void setting_update(struct update *u, const struct conf_row *setting)
 
 static bool logins_differ(const struct conf *a, const struct conf *b)
 {
-    for (unsigned i = 0; i < a->masters; i++)
-        if (strcmp(a->nodes[i].user, b->nodes[i].user) != 0 ||
-            strcmp(a->nodes[i].password, b->nodes[i].password) != 0)
+    for (unsigned i = 0; i < a->masters; i++) {
+        const struct conf_node *node = &a->nodes[i], *other = same_master(node, b);
+        if (other && (strcmp(node->user, other->user) != 0 || strcmp(node->password, other->password) != 0))
             return true;
+    }
     return false;
 }
 
-/* Takes over users, passwords and TLS. A connection that is logged in stays so, since Redis does not end it
- * either. */
-static void logins_update(struct update *u)
+/* Takes over the list with its users, passwords and TLS. A connection that is logged in stays so, since Redis does
+ * not end it either. What needs a restart stays as it was in each master. */
+static void masters_update(struct update *u)
 {
     static const struct conf_change change = {.key = "password", .when = CONF_NEXT_LOGIN};
+    static struct conf_node nodes[MASTERS];
     bool differ = logins_differ(u->conf, u->fresh);
-    bool same_set = conf_set_hash(u->conf) == conf_set_hash(u->fresh);
-    if (masters_differ(u))
+    if (masters_stay(u))
         return;
-    for (unsigned i = 0; i < u->conf->masters; i++) {
-        struct conf_node *node = &u->conf->nodes[i];
-        if (same_set)
-            memcpy(node->name, u->fresh->nodes[i].name, sizeof node->name);
-        node->own_tls = u->fresh->nodes[i].own_tls;
-        node->tls = u->fresh->nodes[i].tls;
-        memcpy(node->user, u->fresh->nodes[i].user, sizeof node->user);
-        memcpy(node->password, u->fresh->nodes[i].password, sizeof node->password);
-        node->password_of_file = u->fresh->nodes[i].password_of_file;
+    memcpy(nodes, u->fresh->nodes, sizeof nodes);
+    for (unsigned i = 0; i < u->fresh->masters; i++) {
+        const struct conf_node *before = same_master(&nodes[i], u->conf);
+        if (before)
+            nodes[i].no_kill = before->no_kill;
     }
+    memcpy(u->conf->nodes, nodes, sizeof nodes);
+    u->conf->masters = u->fresh->masters;
+    explicit_bzero(nodes, sizeof nodes);
     if (differ && !u->login_told)
         u->told(u->arg, &change);
+}
+
+/* This list is needed at the next start only. */
+static void before_update(struct update *u)
+{
+    memcpy(u->conf->nodes_before, u->fresh->nodes_before, sizeof u->conf->nodes_before);
+    u->conf->masters_before = u->fresh->masters_before;
 }
 
 /* Users are compared as a whole, since no row tells of a new secret in the same file. */
@@ -151,13 +192,14 @@ bool conf_loses_users(const struct conf *conf, const struct conf *fresh)
     return conf->users && !fresh->users && !fresh->users_off;
 }
 
-void conf_update(struct conf *conf, const struct conf *fresh,
+void conf_update(struct conf *conf, const struct conf *fresh, bool group,
                  void (*told)(void *arg, const struct conf_change *change), void *arg)
 {
-    struct update u = {.conf = conf, .fresh = fresh, .told = told, .arg = arg};
+    struct update u = {.conf = conf, .fresh = fresh, .group = group, .told = told, .arg = arg};
     for (unsigned k = 0; k < CONF_KEYS; k++)
         if (!conf_settings[k].kind->users)
             setting_update(&u, &conf_settings[k]);
     users_update(&u);
-    logins_update(&u);
+    masters_update(&u);
+    before_update(&u);
 }

@@ -41,7 +41,7 @@ static void loop_flush(struct loop *loop)
         queued_work(loop);
         conns_flush(loop->conns);
         loop_send_end(&loop->send);
-        for (unsigned i = 0; i < loop->conf->masters; i++)
+        for (unsigned i, left = loop->places.used; place_next(&left, &i);)
             if (node_wants_flush(loop->nodes[i]))
                 node_flush(loop->nodes[i]);
     } while (loop->active && ++n < FLUSHES_A_TURN);
@@ -93,14 +93,14 @@ void loop_on_timer(evutil_socket_t fd, short what, void *arg)
 
 static void open_listeners(struct loop *loop)
 {
-    if (loop->listening || coordinator_settled(loop->coordinator) < loop->conf->masters)
+    if (loop->listening || coordinator_settled(loop->coordinator) < masters_count(loop->places.used))
         return;
     loop->listening = true;
     if (listeners_start(loop->listeners) < 0) { /* the reason was logged */
         loop->stopping = loop->failed = true;
         return;
     }
-    log_info("ready", "voting=%u/%u", coordinator_voters(loop->coordinator), loop->conf->masters);
+    log_info("ready", "voting=%u/%u", coordinator_voters(loop->coordinator), loop_masters(&loop->view));
     loop_log_quorum(&loop->log, &loop->view);
     if (loop->ready != NULL)
         loop->ready(loop->ready_arg);
@@ -175,7 +175,7 @@ int loop_run(struct loop *loop)
 {
     if (loop->http_listeners != NULL && listeners_start(loop->http_listeners) < 0)
         return 1; /* the reason was logged */
-    for (unsigned i = 0; i < loop->conf->masters; i++)
+    for (unsigned i, left = loop->places.used; place_next(&left, &i);)
         node_start(loop->nodes[i]);
     loop_subscribe_start(&loop->subscribe);
     end_turn(loop);
@@ -194,14 +194,15 @@ int loop_run(struct loop *loop)
 
 /* ---- what main asks ---- */
 
-struct coordinator_config loop_configuration(const struct conf *conf)
+struct coordinator_config loop_configuration(const struct loop *loop)
 {
-    uint16_t no_kill = 0;
-    for (unsigned i = 0; i < conf->masters; i++)
-        no_kill |= (uint16_t)(conf->nodes[i].no_kill << i);
+    const struct conf *conf = loop->conf;
+    masters_t no_kill = 0;
+    for (unsigned i, left = loop->places.used; place_next(&left, &i);)
+        no_kill |= loop->places.node[i].no_kill ? masters_bit(i) : 0;
     return (struct coordinator_config){
         .masters = conf->masters,
-        .set = conf_set_hash(conf),
+        .set = conf_set_hash(conf->nodes, conf->masters),
         .default_ttl_ms = conf->default_ttl_ms,
         .min_ttl_ms = conf->min_ttl_ms,
         .max_ttl_ms = conf->max_ttl_ms,
@@ -249,7 +250,8 @@ void loop_drain(struct loop *loop)
 
 static void loop_reconfigure(struct loop *loop)
 {
-    struct coordinator_config config = loop_configuration(loop->conf);
+    places_take(&loop->places, loop->conf->nodes, loop->conf->masters);
+    struct coordinator_config config = loop_configuration(loop);
     coordinator_configure(loop->coordinator, &config);
     conns_reconfigure(loop->conns);
     loop->deny = true;
@@ -293,8 +295,8 @@ void loop_summary(const struct loop *loop, char *out, size_t size)
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
     snprintf(out, size, "%s%u/%u masters, %" PRIu64 " locks, %" PRIu64 " waiting",
-             loop->draining ? "draining: " : "", coordinator_voters(loop->coordinator), loop->conf->masters,
-             stats.locks, stats.waiters);
+             loop->draining ? "draining: " : "", coordinator_voters(loop->coordinator),
+             loop_masters(&loop->view), stats.locks, stats.waiters);
 }
 
 uint16_t loop_port(const struct loop *loop, unsigned listener)

@@ -60,7 +60,7 @@ static void daemons_late(struct loop_daemons *daemons)
 /* The reading is over when no master has more to say. */
 static void daemons_look(struct loop_daemons *daemons)
 {
-    for (unsigned i = 0; i < daemons->conf->masters; i++)
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);)
         if (daemons->of[i].begins || daemons->of[i].pages > 0)
             return;
     daemons_late(daemons);
@@ -93,9 +93,9 @@ bool loop_daemons_read(struct loop_daemons *daemons)
         return true;
     daemons->reading = true;
     daemons->read_ms = now_ms;
-    for (unsigned i = 0; i < daemons->conf->masters; i++)
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);)
         daemons->of[i].begins = true;
-    for (unsigned i = 0; i < daemons->conf->masters; i++)
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);)
         if (!daemons->of[i].asked)
             daemons_read_on(daemons, i, "0");
     return !daemons->reading;
@@ -168,7 +168,7 @@ static void daemons_take(struct loop_daemons *daemons, unsigned master, struct d
 
 void loop_daemons_write(struct loop_daemons *daemons)
 {
-    for (unsigned i = 0; i < daemons->conf->masters; i++) {
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
         daemons_expire(&daemons->of[i]);
         if (!daemons->of[i].asked)
             daemons_ask_some(daemons, i);
@@ -186,6 +186,18 @@ void loop_daemons_lost(struct loop_daemons *daemons, unsigned master)
     struct daemons_of *of = &daemons->of[master];
     of->asked = of->begins = false;
     of->pages = 0;
+    if (daemons->reading)
+        daemons_look(daemons);
+}
+
+void loop_daemons_forget(struct loop_daemons *daemons, unsigned master)
+{
+    struct daemons_of *of = &daemons->of[master];
+    of->asked = of->begins = of->refused = false;
+    of->pages = of->count = 0;
+    of->page_ms = 0;
+    memset(of->heads, 0xff, sizeof of->heads);
+    daemons->stale = true;
     if (daemons->reading)
         daemons_look(daemons);
 }
@@ -215,7 +227,7 @@ static void daemons_refused(struct loop_daemons *daemons, unsigned master, const
         "node=%s error=%s what=\"SHOW DAEMONS and the status page do without this master\" "
         "hint=\"give the user the rights that redlockd --check prints (acl); delete %s,daemons if it is no "
         "hash\"",
-        daemons->conf->nodes[master].address.shown, log_escape(text, sizeof text, why, len),
+        daemons->places->node[master].address.shown, log_escape(text, sizeof text, why, len),
         daemons->conf->key_prefix);
 }
 
@@ -265,7 +277,7 @@ static int by_row(const void *a, const void *b)
 static bool shown_collect(struct loop_daemons *daemons)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < daemons->conf->masters; i++)
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);)
         count += daemons->of[i].count;
     daemons->shown_count = 0;
     if (count > daemons->shown_capacity) {
@@ -275,7 +287,7 @@ static bool shown_collect(struct loop_daemons *daemons)
         daemons->shown = shown;
         daemons->shown_capacity = count;
     }
-    for (unsigned i = 0; i < daemons->conf->masters; i++)
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);)
         for (unsigned k = 0; k < daemons->of[i].count; k++)
             daemons->shown[daemons->shown_count++] = (struct daemons_shown){&daemons->of[i].list[k], 1};
     return true;
@@ -285,7 +297,7 @@ static bool shown_collect(struct loop_daemons *daemons)
 static void shown_count(struct loop_daemons *daemons)
 {
     struct daemons_shown *shown = daemons->shown;
-    unsigned kept = 0, quorum = daemons->conf->masters / 2 + 1;
+    unsigned kept = 0, quorum = quorum_of(masters_count(daemons->places->used));
     for (unsigned i = 0, end; i < daemons->shown_count; i = end) {
         struct daemons_shown found = shown[i];
         for (end = i + 1; end < daemons->shown_count && by_row(&shown[i], &shown[end]) == 0; end++) {
@@ -348,10 +360,12 @@ void loop_daemons_id(struct loop_daemons *daemons, const struct token *self)
 }
 
 bool loop_daemons_start(struct loop_daemons *daemons, struct event_base *base, const struct conf *conf,
-                        struct node *const *nodes, const struct resp_format *format)
+                        const struct places *places, struct node *const *nodes,
+                        const struct resp_format *format)
 {
     static const struct timeval every = {.tv_sec = WRITE_S};
     daemons->conf = conf;
+    daemons->places = places;
     daemons->nodes = nodes;
     daemons->format = format;
     for (unsigned i = 0; i < MASTERS; i++)

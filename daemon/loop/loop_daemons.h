@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "daemon/conf/conf.h"
+#include "daemon/loop/loop_places.h"
 #include "daemon/node/node.h"
 #include "proto/daemons.h"
 #include "proto/resp.h"
@@ -43,6 +44,7 @@ struct daemons_shown {
 
 struct loop_daemons {
     const struct conf *conf;
+    const struct places *places;
     struct node *const *nodes;
     const struct resp_format *format;
     struct event *timer;
@@ -59,10 +61,11 @@ struct loop_daemons {
     void *arg;
 };
 
-/* nodes, format and conf are borrowed; taken, known and arg are set before. self has all words but the id. false: no
+/* nodes, format, conf and places are borrowed; taken, known and arg are set before. self has all words but the id. false: no
  * memory. */
 bool loop_daemons_start(struct loop_daemons *daemons, struct event_base *base, const struct conf *conf,
-                        struct node *const *nodes, const struct resp_format *format);
+                        const struct places *places, struct node *const *nodes,
+                        const struct resp_format *format);
 void loop_daemons_stop(struct loop_daemons *daemons);
 /* This daemon's id, from the first bytes of its token. */
 void loop_daemons_id(struct loop_daemons *daemons, const struct token *self);
@@ -70,6 +73,8 @@ void loop_daemons_id(struct loop_daemons *daemons, const struct token *self);
 /* A connection to the master is there: writes this daemon there. */
 void loop_daemons_connected(struct loop_daemons *daemons, unsigned master);
 void loop_daemons_lost(struct loop_daemons *daemons, unsigned master); /* it is gone */
+/* The master leaves its place. */
+void loop_daemons_forget(struct loop_daemons *daemons, unsigned master);
 /* Writes this daemon to each master that owes no answer. */
 void loop_daemons_write(struct loop_daemons *daemons);
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply);

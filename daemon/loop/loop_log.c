@@ -30,7 +30,7 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
         snprintf(out, ADVICE_BYTES,
                  " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"this master's other daemons have "
                  "another N, max_ttl or other masters; to change it see CHANGES in redlockd.yaml(5)\"",
-                 conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
+                 loop_masters(view), (long long)conf->max_ttl_ms, row->their_masters,
                  (long long)row->their_max_ttl_ms);
     else if (row->why == WHY_NOSCRIPT)
         snprintf(
@@ -71,16 +71,16 @@ static void log_master(struct loop_log *all, const struct loop_view *view, unsig
     char left[32] = "";
     if (row->left_ms > 0)
         snprintf(left, sizeof left, " left=%lld", (long long)row->left_ms);
-    log("master", "node=%s state=%s%s%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
+    log("master", "node=%s state=%s%s%s%s%s%s%s%.8s voting=%u/%u%s", view->places->node[i].address.shown,
         loop_state_name(state), why[0] ? " why=" : "", why, row->by[0] ? " by=" : "", row->by, left,
         row->run_id[0] ? " run_id=" : "", row->run_id, coordinator_voters(view->coordinator),
-        view->conf->masters, advice);
+        loop_masters(view), advice);
     bool away = state == MASTER_DOWN || state == MASTER_REFUSED;
     enum event_tone tone = away ? TONE_BAD : TONE_WARN;
     events_add(all->events, good ? TONE_GOOD : tone, "master", "%.200s is %s%s%s%s; %u of %u vote",
-               view->conf->nodes[i].address.shown, loop_state_name(state), why[0] ? ": " : "", why,
+               view->places->node[i].address.shown, loop_state_name(state), why[0] ? ": " : "", why,
                row->evicts ? ", and may evict locks" : "", coordinator_voters(view->coordinator),
-               view->conf->masters);
+               loop_masters(view));
 }
 
 static void log_clock(struct loop_log *all, const struct loop_view *view, unsigned i,
@@ -89,9 +89,9 @@ static void log_clock(struct loop_log *all, const struct loop_view *view, unsign
     log_warn("clock",
              "node=%s back=%lld warn=\"this master's clock jumped back, so locks there end late: let it be "
              "slewed, not stepped\"",
-             view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
+             view->places->node[i].address.shown, (long long)row->clock_back_ms);
     events_add(all->events, TONE_WARN, "clock", "the clock of %.200s jumped back by %lld ms",
-               view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
+               view->places->node[i].address.shown, (long long)row->clock_back_ms);
 }
 
 void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms)
@@ -109,7 +109,7 @@ void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms)
 bool loop_log_masters(struct loop_log *log, const struct loop_view *view)
 {
     bool changed = false;
-    for (unsigned i = 0; i < view->conf->masters; i++) {
+    for (unsigned i, left = view->places->used; place_next(&left, &i);) {
         uint32_t changes = coordinator_master_changes(view->coordinator, i) - log->changes[i];
         if (changes == 0)
             continue;
@@ -131,24 +131,25 @@ bool loop_log_masters(struct loop_log *log, const struct loop_view *view)
 
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
 {
-    unsigned voters = coordinator_voters(view->coordinator), needed = view->conf->masters / 2 + 1;
+    unsigned voters = coordinator_voters(view->coordinator), masters = loop_masters(view);
+    unsigned needed = loop_quorum(view).needed;
     bool has_quorum = voters >= needed;
     if (log->told_quorum && has_quorum == log->has_quorum)
         return;
     struct coordinator_stats stats;
     coordinator_stats(view->coordinator, &stats);
     if (has_quorum)
-        log_info("quorum", "voting=%u/%u needed=%u", voters, view->conf->masters, needed);
+        log_info("quorum", "voting=%u/%u needed=%u", voters, masters, needed);
     else
         log_error("no_quorum",
                   "voting=%u/%u needed=%u locks=%" PRIu64 " waiters=%" PRIu64
                   " why=\"no lock is granted until more "
                   "masters vote (see their state); held locks go on while masters in quarantine answer\"",
-                  voters, view->conf->masters, needed, stats.locks, stats.waiters);
+                  voters, masters, needed, stats.locks, stats.waiters);
     events_add(log->events, has_quorum ? TONE_GOOD : TONE_BAD, has_quorum ? "quorum" : "noquorum",
                has_quorum ? "locks are granted: %u of %u masters vote"
                           : "no lock is granted: %u of %u masters vote",
-               voters, view->conf->masters);
+               voters, masters);
     log->has_quorum = has_quorum;
     log->told_quorum = true;
 }

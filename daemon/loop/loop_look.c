@@ -7,24 +7,29 @@
 
 enum { LOOK_S = 10 };
 
-bool loop_look_files(struct loop_look *look, const struct conf *conf)
+bool loop_look_files(struct loop_look *look, const struct conf *conf, const struct places *places)
 {
     look->conf = conf;
-    return loop_tls_open(&look->tls, conf) != TLS_FAILED;
+    look->places = places;
+    return loop_tls_open(&look->tls, conf, places) != TLS_FAILED;
+}
+
+void loop_look_opened(struct loop_look *look, unsigned place)
+{
+    node_secure(look->nodes[place], look->tls.nodes[place]);
+    if (look->subscribers[place])
+        node_secure(look->subscribers[place], look->tls.nodes[place]);
 }
 
 static void nodes_secure(struct loop_look *look)
 {
-    for (unsigned i = 0; i < look->conf->masters; i++) {
-        node_secure(look->nodes[i], look->tls.nodes[i]);
-        if (look->subscribers[i])
-            node_secure(look->subscribers[i], look->tls.nodes[i]);
-    }
+    for (unsigned i, left = look->places->used; place_next(&left, &i);)
+        loop_look_opened(look, i);
 }
 
 static void tls_look(struct loop_look *look)
 {
-    enum tls_news news = loop_tls_open(&look->tls, look->conf);
+    enum tls_news news = loop_tls_open(&look->tls, look->conf, look->places);
 
     if (news == TLS_SAME)
         return;
@@ -48,7 +53,7 @@ static void password_look(struct loop_look *look)
         log_error("node_password_file",
                   "why=\"%s\" hint=\"the last password is used until the file is right\"", wrong);
     look->password_told = wrong != NULL;
-    for (unsigned i = 0; !wrong && i < look->conf->masters; i++)
+    for (unsigned i, left = wrong ? 0 : look->places->used; place_next(&left, &i);)
         node_reauthenticate(look->nodes[i], password);
     explicit_bzero(password, sizeof password);
 }

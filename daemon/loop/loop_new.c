@@ -10,17 +10,17 @@
 #include "daemon/loop/loop_private.h"
 #include "daemon/passed.h"
 
-static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32],
+static struct coordinator *make_coordinator(const struct loop *loop, const uint8_t random[32],
                                             struct token *self)
 {
-    struct coordinator_config config = loop_configuration(conf);
+    struct coordinator_config config = loop_configuration(loop);
     memcpy(&config.hash_seed, random, sizeof config.hash_seed);
     memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
     *self = config.self;
     return coordinator_new(&config);
 }
 
-/* Called only if a master has a name: without names, resolv.conf and hosts may well be absent. */
+/* Without names, resolv.conf and hosts may well be absent. */
 static bool make_dns(struct loop *loop)
 {
     loop->dns = evdns_base_new(loop->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
@@ -42,17 +42,23 @@ static bool loop_is_name(const struct conf_address *address)
            evutil_inet_pton(AF_INET6, address->host, bytes) != 1;
 }
 
+bool loop_open(struct loop *loop, unsigned place)
+{
+    const struct conf_node *node = &loop->places.node[place];
+    if (loop->dns == NULL && loop_is_name(&node->address) && !make_dns(loop))
+        return false;
+    loop->nodes[place] = node_new(loop->base, loop->dns, loop->conf, node, place, &loop->node_handler);
+    return loop->nodes[place] != NULL &&
+           loop_subscribe_open(&loop->subscribe, loop->base, loop->dns, loop->conf, place);
+}
+
 static bool make_nodes(struct loop *loop, const struct token *self)
 {
-    for (unsigned i = 0; i < loop->conf->masters; i++)
-        if (loop->dns == NULL && loop_is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
+    loop_subscribe_new(&loop->subscribe, loop->conf, &loop->places, self);
+    for (unsigned i, left = loop->places.used; place_next(&left, &i);)
+        if (!loop_open(loop, i))
             return false;
-    for (unsigned i = 0; i < loop->conf->masters; i++) {
-        loop->nodes[i] = node_new(loop->base, loop->dns, loop->conf, i, &loop->node_handler);
-        if (loop->nodes[i] == NULL)
-            return false;
-    }
-    return loop_subscribe_new(&loop->subscribe, loop->base, loop->dns, loop->conf, self);
+    return true;
 }
 
 /* The words by which other daemons know this one. */
@@ -84,7 +90,7 @@ static bool make_parts(struct loop *loop, const char *version)
     struct token self;
     clock_random(loop->event.random);
     loop->base = event_base_new();
-    loop->coordinator = make_coordinator(loop->conf, loop->event.random, &self);
+    loop->coordinator = make_coordinator(loop, loop->event.random, &self);
     loop_daemons_id(&loop->daemons, &self);
     clock_random(loop->event.random);
     loop->format = resp_format_new(loop->conf->key_prefix);
@@ -96,8 +102,9 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self) &&
            loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes) &&
-           loop_daemons_start(&loop->daemons, loop->base, loop->conf, loop->nodes, loop->format) &&
-           loop_set_start(&loop->set, loop->base, loop->conf, loop->nodes);
+           loop_daemons_start(&loop->daemons, loop->base, loop->conf, &loop->places, loop->nodes,
+                              loop->format) &&
+           loop_set_start(&loop->set, loop->base, loop->conf, &loop->places, loop->nodes);
 }
 
 /* Returns false after it has logged the reason. */
@@ -124,7 +131,8 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     loop->conf = conf;
     loop->log.events = &loop->status.events;
     loop->armed_ms = loop->drain_told_by_ms = INT64_MAX;
-    if (!loop_look_files(&loop->look, conf)) {
+    places_take(&loop->places, conf->nodes, conf->masters);
+    if (!loop_look_files(&loop->look, conf, &loop->places)) {
         loop_free(loop);
         return NULL;
     }
@@ -142,6 +150,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     describe(loop, version);
     loop->view = (struct loop_view){
         .conf = conf,
+        .places = &loop->places,
         .version = version,
         .coordinator = loop->coordinator,
         .conns = loop->conns,
@@ -167,7 +176,7 @@ void loop_free(struct loop *loop)
         listeners_free(loop->listeners);
     if (loop->conns != NULL)
         conns_free(loop->conns);
-    for (unsigned i = 0; i < loop->conf->masters; i++)
+    for (unsigned i = 0; i < MASTERS; i++)
         node_free(loop->nodes[i]);
     loop_subscribe_free(&loop->subscribe);
     loop_daemons_stop(&loop->daemons);

@@ -15,6 +15,7 @@
 #include "daemon/loop/loop_daemons.h"
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_look.h"
+#include "daemon/loop/loop_places.h"
 #include "daemon/loop/loop_send.h"
 #include "daemon/loop/loop_set.h"
 #include "daemon/loop/loop_show.h"
@@ -37,6 +38,7 @@ struct loop {
     struct listeners *http_listeners;
     struct http_handler http_handler;
     struct loop_look look;
+    struct places places;
     struct node *nodes[MASTERS];
     struct node_handler node_handler;
     struct loop_subscribe subscribe;
@@ -67,8 +69,13 @@ struct loop {
 
 /* ---- loop.c ---- */
 
-struct coordinator_config loop_configuration(const struct conf *conf);
+struct coordinator_config loop_configuration(const struct loop *loop);
 void loop_on_timer(evutil_socket_t fd, short what, void *arg);
+
+/* ---- loop_new.c ---- */
+
+/* Makes the connections to the master in that place. false: no memory. */
+bool loop_open(struct loop *loop, unsigned place);
 
 /* ---- loop_step.c ---- */
 

@@ -41,7 +41,7 @@ void loop_set_connected(struct loop_set *set, unsigned master)
     set->theirs[master].set = 0;
     key_of(set, set->set, key);
     px_text(set, px);
-    conf_set_names(conf, ',', names);
+    conf_set_names(conf->nodes, conf->masters, ',', names);
     snprintf(text, sizeof text, "q=%u max_ttl=%lld N=%u voters=%s", conf->masters / 2 + 1,
              (long long)conf->max_ttl_ms, conf->masters, names);
     ask(set, master, (const char *[]){"SET", key, text, "NX", "PX", px}, 6, WROTE);
@@ -54,7 +54,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     key_of(set, set->set, key);
     px_text(set, px);
-    for (unsigned i = 0; i < set->conf->masters; i++)
+    for (unsigned i, left = set->places->used; place_next(&left, &i);)
         ask(set, i, (const char *[]){"GETEX", key, "PX", px}, 4, KEPT);
 }
 
@@ -62,7 +62,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 void loop_set_look(struct loop_set *set, const struct coordinator *coordinator)
 {
-    for (unsigned i = 0; i < set->conf->masters; i++) {
+    for (unsigned i, left = set->places->used; place_next(&left, &i);) {
         struct master_row row;
         struct set_theirs *theirs = &set->theirs[i];
         coordinator_master_row(coordinator, clock_boot_ms(), i, &row);
@@ -90,7 +90,7 @@ static bool has_name(const char *names, const char *name)
 void loop_set_names(const struct loop_set *set, char out[LOOP_SET_SHOWN_BYTES])
 {
     static char names[CONF_SET_BYTES];
-    conf_set_names(set->conf, ',', names);
+    conf_set_names(set->conf->nodes, set->conf->masters, ',', names);
     snprintf(out, LOOP_SET_SHOWN_BYTES, "%.*s", LOOP_SET_SHOWN_BYTES - 1, names);
 }
 
@@ -98,7 +98,7 @@ void loop_set_names(const struct loop_set *set, char out[LOOP_SET_SHOWN_BYTES])
 static void tell(const struct loop_set *set, unsigned master, const char *all)
 {
     const struct set_theirs *theirs = &set->theirs[master];
-    const struct conf_node *node = &set->conf->nodes[master];
+    const struct conf_node *node = &set->places->node[master];
     char names[LOOP_SET_SHOWN_BYTES], name[CONF_NAME_BYTES], hint[CONF_NAME_BYTES + 160] = "";
     loop_set_names(set, names);
     conf_set_name(node, name);
@@ -153,12 +153,13 @@ bool loop_set_answered(struct loop_set *set, unsigned master, uint64_t ref, cons
 /* ---- start and end ---- */
 
 bool loop_set_start(struct loop_set *set, struct event_base *base, const struct conf *conf,
-                    struct node *const *nodes)
+                    const struct places *places, struct node *const *nodes)
 {
     static const struct timeval every = {.tv_sec = KEEP_S};
     set->conf = conf;
+    set->places = places;
     set->nodes = nodes;
-    set->set = conf_set_hash(conf);
+    set->set = conf_set_hash(conf->nodes, conf->masters);
     set->timer = event_new(base, -1, EV_PERSIST, on_timer, set);
     return set->timer && event_add(set->timer, &every) == 0;
 }

@@ -9,6 +9,7 @@
 
 #include "daemon/conf/conf.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/loop/loop_places.h"
 #include "daemon/node/node.h"
 #include "proto/resp.h"
 
@@ -25,15 +26,16 @@ struct set_theirs {
 
 struct loop_set {
     const struct conf *conf;
+    const struct places *places;
     struct node *const *nodes;
     struct event *timer;
     uint64_t set;
     struct set_theirs theirs[MASTERS];
 };
 
-/* conf and nodes are borrowed. false: no memory. */
+/* conf, places and nodes are borrowed. false: no memory. */
 bool loop_set_start(struct loop_set *set, struct event_base *base, const struct conf *conf,
-                    struct node *const *nodes);
+                    const struct places *places, struct node *const *nodes);
 void loop_set_stop(struct loop_set *set);
 
 /* A connection to the master is there, and nothing was sent on it: the names come before the group's key. */

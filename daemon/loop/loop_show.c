@@ -65,6 +65,26 @@ const char *loop_lacking_name(enum lacking lacks)
     return names[lacks];
 }
 
+unsigned loop_masters(const struct loop_view *view)
+{
+    return view->conf->masters;
+}
+
+struct quorum loop_quorum(const struct loop_view *view)
+{
+    return quorum_plain(view->conf->masters, view->places->used);
+}
+
+/* The signs of the masters, in the order of SHOW NODES. */
+static void row_signs(const struct loop_view *view, struct row *row, const char signs[MASTERS])
+{
+    char text[MASTERS];
+    size_t len = 0;
+    for (unsigned i, left = view->places->used; place_next(&left, &i);)
+        text[len++] = signs[i];
+    line_row_text(row, "nodes", text, len);
+}
+
 static void row_client(const struct loop_view *view, struct row *row, uint64_t session)
 {
     const struct word *client = conns_client_word(view->conns, session);
@@ -97,7 +117,7 @@ static enum made kept_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_row_string(row, "mode", "kept");
     line_row_string(row, "token", shown);
     line_row_signed(row, "left", kept.left_ms);
-    line_row_text(row, "nodes", kept.nodes, view->conf->masters);
+    row_signs(view, row, kept.nodes);
     return MADE_ROW;
 }
 
@@ -125,7 +145,7 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_row_unsigned(row, "fence", lock.fence);
     line_row_signed(row, "valid", lock.valid_ms);
     line_row_unsigned(row, "depth", lock.depth);
-    line_row_text(row, "nodes", lock.nodes, view->conf->masters);
+    row_signs(view, row, lock.nodes);
     line_row_unsigned(row, "waiters", lock.waiters);
     line_row_text(row, "note", lock.note.text, lock.note.len);
     if (lock.data.len != 0)
@@ -182,9 +202,10 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
                              struct row *row)
 {
     (void)viewer;
-    if (state[0] >= view->conf->masters)
+    unsigned i, left = (unsigned)view->places->used >> state[0] << state[0];
+    if (!place_next(&left, &i))
         return MADE_NONE;
-    unsigned i = (unsigned)state[0]++;
+    state[0] = i + 1;
     struct master_row master;
     struct node_row node;
     uint32_t undo[MASTERS];
@@ -194,7 +215,7 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     const char *why = master.why != WHY_NONE ? loop_why_name(master.why) : "";
     if (master.state == MASTER_DOWN && node.why[0] != '\0')
         why = node.why;
-    line_row_string(row, "node", view->conf->nodes[i].address.shown);
+    line_row_string(row, "node", view->places->node[i].address.shown);
     line_row_string(row, "state", loop_state_name(master.state));
     line_row_text(row, "run_id", master.run_id, master.run_id[0] ? 8 : 0);
     row_version(row, master.version);
@@ -226,13 +247,13 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     if (master.lacks != LACKING_NOTHING)
         line_row_string(row, "lacks", loop_lacking_name(master.lacks));
     if (master.their_masters != 0) {
-        line_row_unsigned(row, "n", view->conf->masters);
+        line_row_unsigned(row, "n", loop_masters(view));
         line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
         line_row_unsigned(row, "their_n", master.their_masters);
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
         row_sets(view, row, i);
     }
-    if (view->conf->nodes[i].no_kill)
+    if (view->places->node[i].no_kill)
         line_row_string(row, "no_kill", "yes");
     if (master.evicts)
         line_row_string(row, "warn", "evicts");
@@ -283,13 +304,13 @@ void loop_figures(const struct loop_view *view, struct figures *figures)
         ahead_ms = 0;
     *figures = (struct figures){
         .loop.uptime_ms = (uint64_t)(clock_boot_ms() - view->started_ms),
-        .loop.masters = view->conf->masters,
+        .loop.masters = loop_masters(view),
         .loop.masters_voting = coordinator_voters(view->coordinator),
         .loop.wall_ahead_ms = ahead_ms > 0 ? (uint64_t)ahead_ms : 0,
         .loop.wall_late_ms = ahead_ms < 0 ? (uint64_t)-ahead_ms : 0,
         .loop.tls_files_refused = view->tls->failed,
     };
-    for (unsigned i = 0; i < view->conf->masters; i++) {
+    for (unsigned i, left = view->places->used; place_next(&left, &i);) {
         add_handshakes(view->nodes[i], stats);
         add_handshakes(view->subscribers[i], stats);
     }

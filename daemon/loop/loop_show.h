@@ -13,6 +13,7 @@
 
 struct loop_view {
     const struct conf *conf;
+    const struct places *places;
     const char *version;
     const struct coordinator *coordinator;
     const struct conns *conns;
@@ -29,6 +30,10 @@ struct loop_view {
  * next row. state starts as zeroes. */
 size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
                      uint64_t state[8], char *out);
+
+/* N, and the masters that vote now with how many votes are needed. */
+unsigned loop_masters(const struct loop_view *view);
+struct quorum loop_quorum(const struct loop_view *view);
 
 /* Fills in the figures, but for those of HTTP, which are 0. */
 void loop_figures(const struct loop_view *view, struct figures *figures);

@@ -21,7 +21,7 @@ static void fill_master(const struct loop_view *view, unsigned i, int64_t now_ms
     struct node_row node;
     coordinator_master_row(view->coordinator, now_ms, i, &master);
     node_row(view->nodes[i], &node);
-    to->address = view->conf->nodes[i].address.shown;
+    to->address = view->places->node[i].address.shown;
     to->state = loop_state_name(master.state);
     to->why = loop_why_name(master.why);
     if (master.state == MASTER_DOWN && node.why[0] != '\0')
@@ -42,13 +42,13 @@ static void fill_master(const struct loop_view *view, unsigned i, int64_t now_ms
 static void fill_masters(const struct loop_view *view, struct snapshot *s)
 {
     uint32_t undo[MASTERS];
-    s->master_count = view->conf->masters;
     s->voting = coordinator_voters(view->coordinator);
-    s->quorum = view->conf->masters / 2 + 1;
+    s->quorum = loop_quorum(view).needed;
     coordinator_undo(view->coordinator, undo);
-    for (unsigned i = 0; i < s->master_count; i++) {
-        fill_master(view, i, s->boot_ms, &s->masters[i]);
-        s->masters[i].undo = undo[i];
+    for (unsigned i, left = view->places->used; place_next(&left, &i);) {
+        struct snapshot_master *master = &s->masters[s->master_count++];
+        fill_master(view, i, s->boot_ms, master);
+        master->undo = undo[i];
     }
 }
 
@@ -166,7 +166,7 @@ static void fill_ends(const struct loop_view *view, struct snapshot *s)
 {
     s->cert_end_s[CERT_CLIENTS] = first_end_s(view->tls->listen, view->conf->listeners);
     s->cert_end_s[CERT_HTTP] = first_end_s(view->tls->http, view->conf->http_listeners);
-    s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, view->conf->masters);
+    s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, MASTERS);
 }
 
 void loop_status_snapshot(const struct loop_view *view, const struct loop_status *status, struct snapshot *s)
@@ -204,7 +204,7 @@ void loop_status_sample(const struct loop_view *view, const struct loop_status *
     sample->refused = lock[REPLY_BUSY] + lock[REPLY_TIMEOUT] + lock[REPLY_NOQUORUM] + lock[REPLY_LIMIT];
     sample->lost = status->lost[LOST_EXPIRED] + status->lost[LOST_GONE] + status->lost[LOST_CLOCK];
     sample->waiters = stats.waiters;
-    for (unsigned i = 0; i < view->conf->masters; i++) {
+    for (unsigned i, left = view->places->used; place_next(&left, &i);) {
         struct node_row node;
         node_row(view->nodes[i], &node);
         if (node.rtt_us > sample->rtt_us)

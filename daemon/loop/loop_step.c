@@ -170,7 +170,7 @@ static const char *unready(const struct loop *loop)
         return "draining";
     if (!loop->listening)
         return "starting";
-    return coordinator_voters(loop->coordinator) < loop->conf->masters / 2 + 1 ? "noquorum" : NULL;
+    return coordinator_voters(loop->coordinator) < loop_quorum(&loop->view).needed ? "noquorum" : NULL;
 }
 
 static bool on_ready(void *arg)
@@ -215,7 +215,7 @@ static void on_taken(void *arg, unsigned master)
     uint8_t random[32];
     bool late = loop->listening || loop->draining;
     log_warn("daemon_id", "id=%s node=%s why=\"another daemon has it\" doing=\"%s\"", loop->daemons.self.id,
-             loop->conf->nodes[master].address.shown,
+             loop->places.node[master].address.shown,
              late ? "nothing: restart this daemon, whose clients may wait longer" : "draw another one");
     if (late)
         return;

@@ -11,7 +11,8 @@
 
 static void subscribe_log(struct loop_subscribe *subscribe)
 {
-    unsigned hear = (unsigned)__builtin_popcount(subscribe->listening), masters = subscribe->masters;
+    unsigned hear = (unsigned)__builtin_popcount(subscribe->listening),
+             masters = masters_count(subscribe->places->used);
     bool wakes = hear >= masters / 2 + 1;
     if (wakes == subscribe->wakes)
         return;
@@ -117,15 +118,15 @@ void loop_subscribe_rename(struct loop_subscribe *subscribe, const struct conf *
                            const struct token *self)
 {
     subscribe_channel(subscribe, conf, self);
-    for (unsigned i = 0; i < subscribe->masters; i++)
+    for (unsigned i, left = subscribe->places->used; place_next(&left, &i);)
         node_subscribe_anew(subscribe->nodes[i]);
 }
 
-bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
-                        const struct conf *conf, const struct token *self)
+void loop_subscribe_new(struct loop_subscribe *subscribe, const struct conf *conf,
+                        const struct places *places, const struct token *self)
 {
     subscribe_channel(subscribe, conf, self);
-    subscribe->masters = conf->masters;
+    subscribe->places = places;
     subscribe->handler = (struct node_handler){
         .connected = subscribe_on_connected,
         .lost = subscribe_on_lost,
@@ -134,23 +135,32 @@ bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *bas
         .heard = subscribe_on_heard,
         .arg = subscribe,
     };
-    for (unsigned i = 0; i < conf->masters; i++) {
-        subscribe->nodes[i] =
-            node_new_subscriber(base, dns, conf, i, &subscribe->handler, subscribe->channel);
-        if (subscribe->nodes[i] == NULL)
-            return false;
-    }
-    return true;
+}
+
+bool loop_subscribe_open(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
+                         const struct conf *conf, unsigned place)
+{
+    subscribe->nodes[place] = node_new_subscriber(base, dns, conf, &subscribe->places->node[place], place,
+                                                  &subscribe->handler, subscribe->channel);
+    return subscribe->nodes[place] != NULL;
+}
+
+void loop_subscribe_close(struct loop_subscribe *subscribe, unsigned place)
+{
+    node_free(subscribe->nodes[place]);
+    subscribe->nodes[place] = NULL;
+    subscribe->listening &= ~(1u << place);
+    subscribe_log(subscribe);
 }
 
 void loop_subscribe_start(struct loop_subscribe *subscribe)
 {
-    for (unsigned i = 0; i < subscribe->masters; i++)
+    for (unsigned i, left = subscribe->places->used; place_next(&left, &i);)
         node_start(subscribe->nodes[i]);
 }
 
 void loop_subscribe_free(struct loop_subscribe *subscribe)
 {
-    for (unsigned i = 0; i < subscribe->masters; i++)
+    for (unsigned i = 0; i < MASTERS; i++)
         node_free(subscribe->nodes[i]);
 }

@@ -18,12 +18,12 @@ static struct wire_context *context_open(enum wire_side side, const struct wire_
 }
 
 /* A master before this one that uses the same files and rules; the master itself: there is none. */
-static unsigned same_as(const struct conf *conf, unsigned index)
+static unsigned same_as(const struct places *places, unsigned index)
 {
-    const struct wire_settings *tls = &conf->nodes[index].tls;
+    const struct wire_settings *tls = &places->node[index].tls;
     unsigned i = 0;
 
-    while (i < index && !wire_settings_equal(&conf->nodes[i].tls, tls))
+    while (i < index && (!(places->used & masters_bit(i)) || !wire_settings_equal(&places->node[i].tls, tls)))
         i++;
     return i;
 }
@@ -65,26 +65,26 @@ static enum opened listeners_open(struct wire_context *contexts[], const struct 
     return opened;
 }
 
-static bool node_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
+static bool node_open(struct loop_tls *tls, const struct places *places, unsigned i)
 {
-    const struct conf_node *node = &conf->nodes[i];
-    unsigned first = same_as(conf, i);
+    const struct conf_node *node = &places->node[i];
+    unsigned first = same_as(places, i);
 
     return context_take(&tls->nodes[i], first < i ? wire_context_share(tls->nodes[first])
                                                   : context_open(WIRE_CLIENT, &node->tls, &node->address));
 }
 
-enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf)
+enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf, const struct places *places)
 {
     enum opened clients = listeners_open(tls->listen, conf->listen, conf->listeners);
     enum opened http = listeners_open(tls->http, conf->http, conf->http_listeners);
     bool good = clients != OPENED_NOT_ALL && http != OPENED_NOT_ALL, nodes = false;
 
-    for (unsigned i = 0; i < conf->masters; i++)
-        nodes |= same_as(conf, i) == i && !fits(tls->nodes[i], &conf->nodes[i].tls);
-    for (unsigned i = 0; nodes && i < conf->masters; i++)
-        if (conf->nodes[i].tls.on)
-            good &= node_open(tls, conf, i);
+    for (unsigned i, left = places->used; place_next(&left, &i);)
+        nodes |= !fits(tls->nodes[i], &places->node[i].tls);
+    for (unsigned i, left = nodes ? places->used : 0; place_next(&left, &i);)
+        if (places->node[i].tls.on)
+            good &= node_open(tls, places, i);
     tls->failed += !good;
     if (!good)
         return TLS_FAILED;
@@ -137,8 +137,14 @@ void loop_tls_warn(struct loop_tls *tls, const struct conf *conf, int64_t now_s)
         warn_of(tls->listen[i], now_s, &seen);
     for (unsigned i = 0; i < conf->http_listeners; i++)
         warn_of(tls->http[i], now_s, &seen);
-    for (unsigned i = 0; i < conf->masters; i++)
+    for (unsigned i = 0; i < MASTERS; i++)
         warn_of(tls->nodes[i], now_s, &seen);
+}
+
+void loop_tls_forget(struct loop_tls *tls, unsigned place)
+{
+    wire_context_free(tls->nodes[place]);
+    tls->nodes[place] = NULL;
 }
 
 void loop_tls_close(struct loop_tls *tls)

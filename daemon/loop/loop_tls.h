@@ -4,6 +4,7 @@
 #define REDLOCKD_LOOP_TLS_H
 
 #include "daemon/conf/conf.h"
+#include "daemon/loop/loop_places.h"
 #include "daemon/wire/wire.h"
 
 struct loop_tls {
@@ -21,7 +22,9 @@ enum tls_news {
 };
 
 /* Makes the contexts that are missing, or whose settings or files have changed. */
-enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf);
+enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf, const struct places *places);
+/* The master leaves its place. */
+void loop_tls_forget(struct loop_tls *tls, unsigned place);
 /* Warns once a day of own certificates that end within 14 days. */
 void loop_tls_warn(struct loop_tls *tls, const struct conf *conf, int64_t now_s);
 void loop_tls_close(struct loop_tls *tls);

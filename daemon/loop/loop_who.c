@@ -108,7 +108,8 @@ static void query_decide(struct who_query *query)
 static void query_conclude(struct who_query *query)
 {
     masters_t free_there = query->deleted | masters_without(query->read, query->had);
-    if (query_masters(query) - masters_count(free_there) < query_quorum(query))
+    struct quorum quorum = loop_quorum(query->all->view);
+    if (quorum_count(&quorum, masters_without(quorum.of, free_there)) < quorum.needed)
         (query->verb == VERB_UNLOCK ? query_unkept : query_broken)(query);
     else if (query->deleted == 0 && query->answered == query->asked)
         query_refuse(query, REPLY_NOTHELD, "",
@@ -138,7 +139,7 @@ static void query_step(struct who_query *query)
 {
     if (query->deletes)
         query_conclude(query);
-    else if (masters_count(query->answered) < query_quorum(query))
+    else if (query_votes(query, query->answered) < query_quorum(query))
         query_noquorum(query, query->answered);
     else {
         holders_identify(query->entries, query->count);
@@ -163,12 +164,12 @@ static void query_begin(struct who_query *query)
     struct timeval timeout = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     query->ref = ++query->all->last_ref;
     query->asked = query->answered = query->refused = 0;
-    for (unsigned i = 0; i < query_masters(query); i++) {
+    for (unsigned i, left = query->all->view->places->used; place_next(&left, &i);) {
         bool wanted = query->deletes ? query->had & masters_bit(i) : is_in_service(query, i);
         if (wanted && query_ask(query, i))
             query->asked |= masters_bit(i);
     }
-    bool reaches = query->deletes || masters_count(query->asked) >= query_quorum(query);
+    bool reaches = query->deletes || query_votes(query, query->asked) >= query_quorum(query);
     if (query->asked == 0 || !reaches || evtimer_add(&query->timer, &timeout) < 0)
         query_step(query);
 }

@@ -42,17 +42,21 @@ void query_noquorum(struct who_query *query, masters_t yes)
 {
     struct reply reply = {.code = REPLY_NOQUORUM, .name = query->name, .retry_ms = -1};
     reply.masters = (uint8_t)query_masters(query);
-    reply.votes = (uint8_t)masters_count(yes);
-    for (unsigned i = 0; i < reply.masters; i++) {
+    reply.votes = (uint8_t)query_votes(query, yes);
+    unsigned count = 0;
+    for (unsigned i, left = loop_quorum(query->all->view).of; place_next(&left, &i);) {
         bool asked = query->asked & masters_bit(i), refused = query->refused & masters_bit(i);
-        reply.nodes[i] = '!';
+        char *sign = &reply.nodes[count++];
+        *sign = '!';
         if (yes & masters_bit(i))
-            reply.nodes[i] = '+';
+            *sign = '+';
         else if (query->answered & masters_bit(i))
-            reply.nodes[i] = '-';
+            *sign = '-';
         else if (asked && !refused)
-            reply.nodes[i] = '?';
+            *sign = '?';
     }
+    while (count < reply.masters)
+        reply.nodes[count++] = '!'; /* vacant */
     query_end(query, REPLY_NOQUORUM, reply_line, &reply);
 }
 
@@ -99,7 +103,7 @@ static void holder_row(const struct who_query *query, const struct holder *holde
     line_row_string(row, "votes", votes);
     if (holder->list[0] != '\0')
         line_row_string(row, "list", holder->list);
-    const struct who_told *told = holder_told(holder, query->told, query_masters(query));
+    const struct who_told *told = holder_told(holder, query->told, MASTERS);
     if (told != NULL)
         told_row(told, row);
 }

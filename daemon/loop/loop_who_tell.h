@@ -6,14 +6,22 @@
 
 enum { QUERY_WORDS_BYTES = 256 };
 
+/* N, as it is shown. */
 static inline unsigned query_masters(const struct who_query *query)
 {
-    return query->all->view->conf->masters;
+    return loop_masters(query->all->view);
 }
 
 static inline unsigned query_quorum(const struct who_query *query)
 {
-    return quorum_of(query_masters(query));
+    return loop_quorum(query->all->view).needed;
+}
+
+/* How many of these masters vote. */
+static inline unsigned query_votes(const struct who_query *query, masters_t set)
+{
+    struct quorum quorum = loop_quorum(query->all->view);
+    return quorum_count(&quorum, set);
 }
 
 void query_refuse(struct who_query *query, enum reply_code code, const char *words, const char *text);

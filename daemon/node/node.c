@@ -112,16 +112,16 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 /* ---- the node ---- */
 
 struct node *node_new(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
-                      unsigned index, const struct node_handler *handler)
+                      const struct conf_node *address, unsigned index, const struct node_handler *handler)
 {
-    assert(index < conf->masters);
+    assert(index < MASTERS);
     struct node *n = calloc(1, sizeof *n);
     if (!n)
         return NULL;
     n->base = base;
     n->dns = dns;
     n->conf = conf;
-    n->address = &conf->nodes[index];
+    n->address = address;
     n->index = index;
     n->handler = handler;
     n->wire.fd = -1;
@@ -136,9 +136,10 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
 }
 
 struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
-                                 unsigned index, const struct node_handler *handler, const char *channel)
+                                 const struct conf_node *address, unsigned index,
+                                 const struct node_handler *handler, const char *channel)
 {
-    struct node *n = node_new(base, dns, conf, index, handler);
+    struct node *n = node_new(base, dns, conf, address, index, handler);
     if (n)
         n->channel = channel;
     return n;

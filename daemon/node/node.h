@@ -50,14 +50,15 @@ struct node_row {
     const char *why;  /* the last failure, by its word in the log; "": none (static text) */
 };
 
-/* conf and handler are borrowed and must outlive the node; dns may be NULL where no
+/* conf, address and handler are borrowed and must outlive the node; dns may be NULL where no
  * master has a name. NULL: no memory. */
 struct node *node_new(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
-                      unsigned index, const struct node_handler *handler);
+                      const struct conf_node *address, unsigned index, const struct node_handler *handler);
 /* The same for a connection that only listens to a channel, which is borrowed too: it hears messages, and
  * nothing can be sent on it. */
 struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
-                                 unsigned index, const struct node_handler *handler, const char *channel);
+                                 const struct conf_node *address, unsigned index,
+                                 const struct node_handler *handler, const char *channel);
 /* The text of a subscriber's channel has changed: it dials anew. lost() is called, as after any loss. */
 void node_subscribe_anew(struct node *node);
 /* The context of a master whose URL is rediss://, which is borrowed and used from the next dial on. */

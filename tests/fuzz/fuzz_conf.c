@@ -68,10 +68,10 @@ static void check_whole(const struct conf *conf)
     assert(memchr(conf->key_prefix, 0, sizeof conf->key_prefix) && !strchr(conf->key_prefix, ','));
     assert(conf->max_clients >= 1 && conf->max_locks >= 1 && conf->max_waiters >= 1);
     for (unsigned i = 0; i < conf->masters; i++)
-        assert(conf->nodes[i].address.path[0] || conf->nodes[i].address.port);
+        assert(conf->nodes[i].vacant || conf->nodes[i].address.path[0] || conf->nodes[i].address.port);
     for (unsigned i = 0; conf_row(conf, i, key, sizeof key, value, sizeof value); i++)
         assert(key[0] && strlen(value) < sizeof value);
-    (void)conf_masters_advice(conf->masters, advice, sizeof advice);
+    (void)conf_masters_advice(conf->masters, conf->masters, advice, sizeof advice);
 }
 
 static void told(void *taken, const struct conf_change *change)
@@ -88,12 +88,15 @@ static void check_update(const struct conf *fresh)
     static struct conf running;
     unsigned taken = 0;
     assert(parse(&running, base, sizeof base - 1) == 0);
-    conf_update(&running, fresh, told, &taken);
+    conf_update(&running, fresh, false, told, &taken);
     check_whole(&running);
     assert(running.max_ttl_ms == 20000 && running.masters == 3 && running.listeners == 1);
     taken = 0;
-    conf_update(&running, fresh, told, &taken);
+    conf_update(&running, fresh, false, told, &taken);
     assert(taken == 0);
+    conf_update(&running, fresh, true, told, &taken);
+    check_whole(&running);
+    assert(!conf_group_differs(&running, fresh));
     conf_clear(&running);
 }
 

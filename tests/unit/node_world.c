@@ -138,7 +138,7 @@ void dial_unix(const char *path)
     struct conf_address *address = &node_conf.nodes[0].address;
     snprintf(address->path, sizeof address->path, "%s", path);
     snprintf(address->shown, sizeof address->shown, "unix:%s", path);
-    node = node_new(base, dns, &node_conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, &node_conf.nodes[0], 0, &handler);
     unsigned before = told.connected + told.failed;
     node_start(node);
     ck_assert_uint_eq(told.connected + told.failed, before); /* told from the loop only */
@@ -150,7 +150,7 @@ void dial_tcp(const char *host, int port)
     snprintf(address->host, sizeof address->host, "%s", host);
     snprintf(address->shown, sizeof address->shown, "%s:%d", host, port);
     address->port = (uint16_t)port;
-    node = node_new(base, dns, &node_conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, &node_conf.nodes[0], 0, &handler);
     node_start(node);
 }
 

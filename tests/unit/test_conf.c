@@ -371,7 +371,7 @@ static uint64_t set_of(const char *nodes)
     snprintf(text, sizeof text, "nodes: [%s]\n", nodes);
     parse(text);
     ck_assert_msg(faults == 0, "%s", said);
-    return conf_set_hash(&conf);
+    return conf_set_hash(conf.nodes, conf.masters);
 }
 
 static void names_are(const char *nodes, const char *names)
@@ -384,7 +384,7 @@ static void names_are(const char *nodes, const char *names)
     snprintf(expected, sizeof expected, "%.*s%s%s", here ? (int)(here - names) : 400, names, here ? host : "",
              here ? here + 4 : "");
     set_of(nodes);
-    conf_set_names(&conf, ' ', shown);
+    conf_set_names(conf.nodes, conf.masters, ' ', shown);
     ck_assert_str_eq(shown, expected);
 }
 
@@ -411,6 +411,109 @@ T(hash_of_the_set)
     ck_assert(set != set_of("redis://a:1, redis://b:2, redis://c:3, redis://d:4, redis://e:5"));
 }
 
+/* A vacant place counts in N, and so in the hash. */
+T(vacant_places)
+{
+    char names[CONF_SET_BYTES];
+    uint64_t three = set_of("redis://a:1, redis://b:2, redis://c:3");
+    uint64_t four = set_of("redis://a:1, vacant, redis://b:2, redis://c:3");
+    ck_assert(three != four);
+    ck_assert(four == set_of("redis://c:3, redis://a:1, redis://b:2, vacant"));
+    ck_assert_uint_eq(conf.masters, 4);
+    ck_assert_uint_eq(conf_set_voters(conf.nodes, conf.masters), 3);
+    conf_set_names(conf.nodes, conf.masters, ' ', names);
+    ck_assert_str_eq(names, "a:1/0 b:2/0 c:3/0");
+    assert_said("nodes: warning: 1 of 4 places are vacant: the other masters survive the failure of 0\n");
+    char *text = print();
+    ck_assert_ptr_nonnull(strstr(text, "\n  - \"vacant\"\n"));
+    parse(text);
+    free(text);
+    ck_assert(four == conf_set_hash(conf.nodes, conf.masters));
+
+    parse("nodes: [redis://a:1, vacant, vacant]\n");
+    assert_fault("nodes: 2 of 3 places are vacant, so no lock could be granted: that takes 2 masters\n");
+    parse("nodes: [redis://a:1, redis://b:2, {url: vacant, name: x}]\n");
+    assert_fault("nodes: a vacant place has no keys besides: write vacant alone\n");
+    parse("nodes: [redis://a:1, redis://b:2, {url: 'redis://c:3', name: Vacant}]\n");
+    assert_fault(
+        "nodes: name: \"Vacant\": a master's name is none: vacant alone is a place without a master\n");
+}
+
+static const char five[] = "redis://a:1, redis://b:1, redis://c:1, redis://d:1, redis://e:1";
+
+static void parse_step(const char *before, const char *after)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "generation: 8\nnodes: [%s]\nnodes_before: [%s]\n", after, before);
+    parse(text);
+}
+
+static void step_is(const char *before, const char *after, unsigned needed, unsigned voters)
+{
+    parse_step(before, after);
+    ck_assert_msg(faults == 0, "%s", said);
+    struct conf_between step =
+        conf_set_between(conf.nodes_before, conf.masters_before, conf.nodes, conf.masters);
+    ck_assert_uint_eq(step.needed, needed);
+    ck_assert_uint_eq(step.voters, voters);
+}
+
+T(step_between_two_lists)
+{
+    step_is(five, "redis://a:1, redis://b:1, redis://f:1, redis://d:1, redis://e:1", 3, 4);
+    step_is(five, "redis://a:1, redis://b:1, redis://f:1, redis://g:1, redis://e:1", 3, 3);
+    step_is(five, "redis://a:1, redis://b:1, redis://c:1, redis://d:1", 3, 4);
+    step_is(five, five, 3, 5);
+    step_is(five, "redis://a:1, redis://b:1, redis://c:1, vacant, redis://e:1", 3, 4);
+    parse_step(five, "redis://a:1, redis://f:1, redis://g:1, redis://h:1, redis://e:1");
+    assert_fault("f:2:1: nodes: too big a change for one generation: nodes has 2 of the masters of "
+                 "nodes_before, and the step between needs 3 votes of these; keep at least 3 of a:1/0 b:1/0 "
+                 "c:1/0 d:1/0 e:1/0\n");
+    parse_step(five, "redis://f:1, redis://g:1, redis://h:1");
+    assert_fault("nodes has 0 of the masters of nodes_before, and the step between needs 3 votes of these; "
+                 "keep at least 3 of a:1/0 b:1/0 c:1/0 d:1/0 e:1/0\n");
+}
+
+T(list_before)
+{
+    parse_step(five, "redis://a:1, redis://b:1, {url: 'redis://x:9', name: 'c:1/0'}, redis://d:1");
+    assert_said("f:3:42: nodes_before: c:1/0 has another address, or no_kill, in nodes; write it here "
+                "as it is there\n");
+    parse_step("redis://a:1, redis://b:1, redis://a:1", five);
+    assert_said("nodes_before: a:1 stands here twice; each master is a server of its own\n");
+    parse("nodes: [redis://a:1, redis://b:1, redis://c:1]\nnodes_before: [redis://a:1, redis://b:1]\n");
+    assert_fault("f:2:1: nodes_before: there is no generation before 0; write \"generation: 1\" if the "
+                 "masters have changed, or leave nodes_before out\n");
+    parse("nodes: [redis://a:1, redis://b:1, redis://c:1]\ngeneration: 500000000\n");
+    assert_fault("generation: 500000000 is out of range; allowed is 0 to 400000000\n");
+    parse_step("'redis://me:SECRET@a:1', redis://b:1, {url: 'rediss://c:1', tls: {verify: off}}", five);
+    ck_assert_msg(faults == 0, "%s", said);
+    ck_assert_str_eq(conf.nodes_before[0].password, "SECRET");
+    ck_assert(conf.nodes_before[2].tls.on && conf.nodes_before[2].tls.verify == WIRE_VERIFY_OFF);
+    char *first = print();
+    ck_assert_ptr_nonnull(strstr(first, "\ngeneration: 8\n") ?: strstr(first, "generation: 8\n"));
+    ck_assert_ptr_nonnull(strstr(first, "\nnodes_before:\n  - \"redis://me:***@a:1/0\"\n"));
+    parse(first);
+    char *second = print();
+    ck_assert_str_eq(first, second);
+    free(first);
+    free(second);
+}
+
+/* Together they are more than there are places. */
+T(too_many_servers)
+{
+    char before[600] = "", after[600] = "";
+    for (unsigned i = 0; i < 9; i++) {
+        snprintf(before + strlen(before), sizeof before - strlen(before), "%sredis://a%u:1", i ? ", " : "",
+                 i);
+        snprintf(after + strlen(after), sizeof after - strlen(after), "%sredis://a%u:1", i ? ", " : "",
+                 i + 7);
+    }
+    parse_step(before, after);
+    assert_fault("nodes_before: it and nodes have 16 servers together; at most 15 are possible\n");
+}
+
 T(two_masters_of_one_name)
 {
     parse("nodes: [redis://a:1, {url: 'redis://b:1', name: A:1/0}, redis://c:1]\n");
@@ -428,9 +531,9 @@ T(no_kill)
         ck_assert_msg(faults == 0, "%s", said);
         ck_assert(!conf.nodes[0].no_kill && conf.nodes[1].no_kill && conf.nodes[2].no_kill &&
                   !conf.nodes[3].no_kill);
-        ck_assert(conf_row(&conf, 3, key, sizeof key, value, sizeof value));
-        ck_assert_str_eq(value, "redis://b:1/0,no_kill=yes");
         ck_assert(conf_row(&conf, 4, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(value, "redis://b:1/0,no_kill=yes");
+        ck_assert(conf_row(&conf, 5, key, sizeof key, value, sizeof value));
         ck_assert_str_eq(value, "rediss://c:1/0,no_kill=yes,verify=off");
         char *text = print();
         ck_assert_ptr_nonnull(strstr(text, "\n  - {url: \"redis://b:1/0\", no_kill: yes}\n"));
@@ -455,9 +558,9 @@ T(tls)
         ck_assert_str_eq(conf.nodes[2].tls.server_name, "c.example");
         ck_assert_int_eq(conf.nodes[2].tls.verify, WIRE_VERIFY_OFF);
         ck_assert_int_eq(conf.nodes[2].db, 3);
-        ck_assert(conf_row(&conf, 4, key, sizeof key, value, sizeof value));
+        ck_assert(conf_row(&conf, 5, key, sizeof key, value, sizeof value));
         ck_assert_str_eq(value, "rediss://c:1/3,server_name=c.example");
-        ck_assert(conf_row(&conf, 7, key, sizeof key, value, sizeof value));
+        ck_assert(conf_row(&conf, 8, key, sizeof key, value, sizeof value));
         ck_assert_str_eq(key, "node_tls");
         ck_assert_str_eq(value, "server_name=redis,verify=off");
         char *text = print();
@@ -483,12 +586,12 @@ T(show_rows)
         nodes += strcmp(key, "nodes") == 0;
     }
     ck_assert_uint_eq(nodes, 3);
-    /* One listener, two more masters; neither users nor http nor http_hosts. */
-    ck_assert_uint_eq(rows, CONF_KEYS - 1);
+    /* One listener, two more masters; neither users nor http nor http_hosts nor nodes_before. */
+    ck_assert_uint_eq(rows, CONF_KEYS - 2);
     ck_assert(conf_row(&conf, 0, key, sizeof key, value, sizeof value));
     ck_assert_str_eq(key, "listen");
     ck_assert_str_eq(value, "127.0.0.1:7335");
-    ck_assert(conf_row(&conf, 2, key, sizeof key, value, sizeof value));
+    ck_assert(conf_row(&conf, 3, key, sizeof key, value, sizeof value));
     ck_assert_str_eq(value, "redis://a:1/2");
     ck_assert(conf_row(&conf, rows - 1, key, sizeof key, value, sizeof value));
     ck_assert_str_eq(key, "log_level");

@@ -13,7 +13,7 @@ static const struct {
     {"bind: 127.0.0.1", "f:2:1: \"bind\": unknown key; did you mean listen?"},
     {"Port: 1", "\"Port\": unknown key; did you mean listen?"},
     {"password: x", "\"password\": unknown key; did you mean node_password_file?"},
-    {"wibble: 1", "f:2:1: \"wibble\": unknown key; the keys are listen, unix_mode, nodes"},
+    {"wibble: 1", "f:2:1: \"wibble\": unknown key; the keys are listen, unix_mode, generation, nodes"},
     {"\"a\\nb\\\"\": 1", "f:2:1: \"a\\x0ab\\\"\": unknown key"},
     {"\"max_ttl\\0\": 3s", "unknown key; did you mean max_ttl?"},
     {"listenlistenlistenlistenlistenlistenlistenlistenlistenlistenlistenlisten: 3",

@@ -283,18 +283,18 @@ T(a_user_keeps_its_number)
     uint16_t a = user_of(&running, "a")->number, b = user_of(&running, "b")->number;
     uint16_t c = user_of(&running, "c")->number;
     parse_more("users: [{name: d, uid: 1}, {name: c, uid: 2}, {name: b, uid: 4}]\n");
-    conf_update(&running, &conf, told, NULL);
+    conf_update(&running, &conf, false, told, NULL);
     conf_clear(&conf);
     ck_assert_uint_eq(changes, 1);
     ck_assert_uint_eq(user_of(&running, "b")->number, b);
     ck_assert_uint_eq(user_of(&running, "c")->number, c);
     ck_assert_uint_ne(user_of(&running, "d")->number, a); /* locks of a may still be counted under it */
     parse_more("users: [{name: d, uid: 1}, {name: c, uid: 2}, {name: b, uid: 4}]\n");
-    conf_update(&running, &conf, told, NULL);
+    conf_update(&running, &conf, false, told, NULL);
     conf_clear(&conf);
     ck_assert_uint_eq(changes, 1);
     parse_more("");
-    conf_update(&running, &conf, told, NULL);
+    conf_update(&running, &conf, false, told, NULL);
     ck_assert_uint_eq(changes, 2);
     ck_assert_ptr_null(running.users);
     conf_clear(&running);
@@ -306,7 +306,7 @@ T(a_new_secret_is_a_change)
     parse_secret(HEX "\n", 0600);
     running = conf;
     parse_secret("0f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n", 0600);
-    conf_update(&running, &conf, told, NULL);
+    conf_update(&running, &conf, false, told, NULL);
     ck_assert_uint_eq(changes, 1);
     conf_clear(&conf);
     conf_clear(&running);

@@ -13,6 +13,7 @@ static bool fake_ask(struct node *node, char *bytes, size_t len, unsigned script
 enum { ALL = 3 };
 
 static struct conf conf;
+static struct places places;
 static struct resp_format *format;
 static struct event_base *base;
 static struct loop_daemons daemons;
@@ -54,13 +55,13 @@ static void setup(void)
 {
     log_set_level(LOG_LEVEL_ERROR);
     conf_defaults(&conf);
-    conf.masters = ALL;
+    places.used = masters_all(ALL);
     for (unsigned i = 0; i < ALL; i++)
         nodes[i] = (struct node *)(void *)&masters[i];
     base = event_base_new();
     format = resp_format_new("t:");
     daemons.known = on_known;
-    ck_assert(loop_daemons_start(&daemons, base, &conf, nodes, format));
+    ck_assert(loop_daemons_start(&daemons, base, &conf, &places, nodes, format));
     for (unsigned i = 0; i < ALL; i++) {
         connected[i] = true;
         loop_daemons_connected(&daemons, i);

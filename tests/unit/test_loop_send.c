@@ -100,7 +100,7 @@ static void master_start(unsigned i)
     m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(m->listener, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(m->listener, 4), 0);
-    nodes[i] = node_new(base, NULL, &conf, i, &handler);
+    nodes[i] = node_new(base, NULL, &conf, &conf.nodes[i], i, &handler);
     node_start(nodes[i]);
 }
 

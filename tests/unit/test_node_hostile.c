@@ -264,7 +264,7 @@ T(a_script_that_cannot_be_loaded)
 
 T(freed_in_every_state)
 {
-    node = node_new(base, dns, &node_conf, 0, &handler);
+    node = node_new(base, dns, &node_conf, &node_conf.nodes[0], 0, &handler);
     node_free(node);
     dial_unix(fake.path);
     node_free(node);
