@@ -201,7 +201,7 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         no_kill |= (uint16_t)(conf->nodes[i].no_kill << i);
     return (struct coordinator_config){
         .masters = conf->masters,
-        .set = conf_set_hash(conf),
+        .set.hash = conf_set_hash(conf),
         .default_ttl_ms = conf->default_ttl_ms,
         .min_ttl_ms = conf->min_ttl_ms,
         .max_ttl_ms = conf->max_ttl_ms,
