@@ -26,12 +26,15 @@
 enum { EXIT_USAGE = 2, DEV_MASTERS = 5, SPARE_DESCRIPTORS = 32, SIGNALS = 3, LARGE_BYTES = 64 * 1024 };
 
 static const char usage[] =
-    "usage: redlockd [-c FILE] [--check | --print-config]\n"
+    "usage: redlockd [-c FILE] [--check | --print-config | --begin-at-generation]\n"
     "       redlockd --dev[=N]\n"
     "\n"
     "  -c FILE         the configuration (" DEFAULT_FILE ")\n"
     "  --check         report every error of the configuration, start nothing\n"
     "  --print-config  print the configuration with all defaults, start nothing\n"
+    "  --begin-at-generation\n"
+    "                  no other daemon runs, and the masters have forgotten their generation: begin with\n"
+    "                  that of the file\n"
     "  --dev[=N]       try it: N (5) throw-away Redis masters, no configuration; gone at the end\n"
     "  --version       print the version, the commit and the libraries\n"
     "  -h, --help      print this\n"
@@ -40,7 +43,7 @@ static const char usage[] =
 
 struct options {
     const char *file; /* NULL: not given */
-    bool check, print;
+    bool check, print, begin_at;
     unsigned dev; /* masters; 0: no --dev */
 };
 
@@ -51,7 +54,7 @@ struct daemon {
     int64_t read_max_clients; /* as in the file */
     struct dev *dev;          /* NULL: real masters */
     struct event *signals[SIGNALS];
-    bool draining;
+    bool draining, begin_at;
     bool terminal; /* stdin was a terminal at the start */
 };
 
@@ -74,11 +77,15 @@ static unsigned dev_masters(const char *text)
 
 static struct options options_parse(int argc, char **argv)
 {
-    enum { OPT_CHECK = 256, OPT_DEV, OPT_PRINT, OPT_VERSION, OPT_HELP };
+    enum { OPT_CHECK = 256, OPT_DEV, OPT_PRINT, OPT_BEGIN, OPT_VERSION, OPT_HELP };
     static const struct option known[] = {
-        {"check", no_argument, NULL, OPT_CHECK},        {"dev", optional_argument, NULL, OPT_DEV},
-        {"print-config", no_argument, NULL, OPT_PRINT}, {"version", no_argument, NULL, OPT_VERSION},
-        {"help", no_argument, NULL, OPT_HELP},          {0},
+        {"check", no_argument, NULL, OPT_CHECK},
+        {"dev", optional_argument, NULL, OPT_DEV},
+        {"print-config", no_argument, NULL, OPT_PRINT},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"begin-at-generation", no_argument, NULL, OPT_BEGIN},
+        {0},
     };
     struct options o = {0};
     for (int c; (c = getopt_long(argc, argv, "c:h", known, NULL)) != -1;) {
@@ -86,6 +93,7 @@ static struct options options_parse(int argc, char **argv)
         case 'c': o.file = optarg; break;
         case OPT_CHECK: o.check = true; break;
         case OPT_PRINT: o.print = true; break;
+        case OPT_BEGIN: o.begin_at = true; break;
         case OPT_DEV: o.dev = dev_masters(optarg); break;
         case OPT_VERSION: version_print(stdout); exit(EXIT_SUCCESS);
         case 'h':
@@ -97,10 +105,10 @@ static struct options options_parse(int argc, char **argv)
         usage_error("redlockd: takes no words besides options (--dev=3, not --dev 3)");
     if (optind < argc)
         usage_error("redlockd: takes no words besides options; a configuration is named by -c FILE");
-    if (o.dev && (o.file || o.check || o.print))
+    if (o.dev && (o.file || o.check || o.print || o.begin_at))
         usage_error("redlockd: --dev has a configuration of its own and stands alone");
-    if (o.check && o.print)
-        usage_error("redlockd: --check or --print-config, not both");
+    if (o.check + o.print + o.begin_at > 1)
+        usage_error("redlockd: --check, --print-config or --begin-at-generation, one of them");
     return o;
 }
 
@@ -158,7 +166,7 @@ static void reload_asked(evutil_socket_t number, short what, void *arg)
     if (!d->file)
         log_warn("reload", "why=\"--dev has no configuration that could be read again\"");
     else
-        loop_reloaded(d->loop, reload(d->conf, d->file, d->read_max_clients));
+        loop_reloaded(d->loop, reload(d->conf, d->file, d->read_max_clients, d->loop));
     notify_reload_ends();
 }
 
@@ -207,7 +215,7 @@ static int daemon_run(struct daemon *d)
         acl_log(conf);
     if (!descriptors_raise(conf))
         return EXIT_FAILURE;
-    d->loop = loop_new(conf, REDLOCKD_VERSION);
+    d->loop = loop_new(conf, REDLOCKD_VERSION, d->begin_at);
     if (!d->loop)
         return EXIT_FAILURE;
     int status = EXIT_FAILURE;
@@ -264,7 +272,7 @@ int main(int argc, char **argv)
 {
     static struct conf conf; /* large, and borrowed by everything; reload() alone changes it in the loop */
     struct options o = options_parse(argc, argv);
-    struct daemon d = {.conf = &conf, .terminal = isatty(STDIN_FILENO)};
+    struct daemon d = {.conf = &conf, .begin_at = o.begin_at, .terminal = isatty(STDIN_FILENO)};
     keep_little();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until the loop handles it */

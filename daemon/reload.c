@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/loop/loop.h"
+
 enum { SHOWN_BYTES = 600 };
 
 struct tally {
     unsigned taken, left;
+    char generation[64]; /* what to do about what changes with the generation */
 };
 
 /* Logs the lines of conf_read_again(): "file:line:column: key: text", "file:line:column: key: warning: text",
@@ -23,7 +26,7 @@ static void log_said(char *said)
     }
 }
 
-static const char *to_do(enum conf_when when)
+static const char *to_do(enum conf_when when, const struct tally *tally)
 {
     switch (when) {
     case CONF_AT_ONCE: return "";
@@ -31,11 +34,20 @@ static const char *to_do(enum conf_when when)
     case CONF_NEXT_LOGIN: return " for=\"the next login to each master\"";
     case CONF_RESTART: return " why=\"cannot change while it runs\" hint=\"restart this daemon\"";
     case CONF_STEPS: return " for=\"the steps to the new generation\"";
-    case CONF_GENERATION: return " why=\"changes with the next generation only\"";
+    case CONF_GENERATION: return tally->generation;
     case CONF_ALL_RESTART: break;
     }
     return " why=\"must be the same in every daemon on these masters\""
            " hint=\"stop them all first, see CHANGES in redlockd.yaml(5)\"";
+}
+
+static void hint_generation(struct tally *tally, const struct conf *conf, const struct conf *fresh)
+{
+    if (conf->generation == fresh->generation)
+        snprintf(tally->generation, sizeof tally->generation, " hint=\"raise generation to %lld\"",
+                 (long long)conf->generation + 1);
+    else
+        snprintf(tally->generation, sizeof tally->generation, " hint=\"see event=generation_refused\"");
 }
 
 static void log_change(void *arg, const struct conf_change *change)
@@ -52,7 +64,7 @@ static void log_change(void *arg, const struct conf_change *change)
     if (change->with)
         snprintf(with, sizeof with, " why=\"held back together with %s\"", change->with);
     log(left ? "conf_left" : "conf_changed", "key=%s%s%s", change->key, values,
-        change->with ? with : to_do(change->when));
+        change->with ? with : to_do(change->when, tally));
 }
 
 static int read_again(struct conf *fresh, const char *path)
@@ -71,7 +83,7 @@ static int read_again(struct conf *fresh, const char *path)
     return faults;
 }
 
-bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
+bool reload(struct conf *conf, const char *path, int64_t read_max_clients, struct loop *loop)
 {
     static struct conf fresh;
     char shown[SHOWN_BYTES];
@@ -94,7 +106,9 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
     } else {
         if (fresh.max_clients == read_max_clients)
             fresh.max_clients = conf->max_clients;
-        conf_update(conf, &fresh, false, log_change, &tally);
+        hint_generation(&tally, conf, &fresh);
+        bool group = conf_group_differs(conf, &fresh) && loop_change_group(loop, &fresh);
+        conf_update(conf, &fresh, group, log_change, &tally);
         log_set_level(conf->log_level);
         if (restricted && !conf->users)
             log_warn("conf", "why=\"users: off: whoever reaches this daemon may do everything from now on\"");

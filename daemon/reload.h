@@ -4,9 +4,12 @@
 
 #include "daemon/conf/conf.h"
 
-/* Copies to conf the settings that may change now, and logs every difference. A file with an error changes
- * nothing, and each error is logged. read_max_clients is max_clients as the file had it at the start: conf
- * may have less, for lack of descriptors. false: the file had an error, or there was no memory. */
-bool reload(struct conf *conf, const char *path, int64_t read_max_clients);
+struct loop;
+
+/* Copies to conf the settings that may change now, and logs every difference; whether the masters of the file may
+ * follow those of today, the loop says. A file with an error changes nothing, and each error is logged.
+ * read_max_clients is max_clients as the file had it at the start: conf may have less, for lack of descriptors.
+ * false: the file had an error, or there was no memory. */
+bool reload(struct conf *conf, const char *path, int64_t read_max_clients, struct loop *loop);
 
 #endif

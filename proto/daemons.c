@@ -1,11 +1,12 @@
 #include "proto/daemons.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proto/line_piece.h"
 
-enum { AGE_DIGITS = 6 };
+enum { AGE_DIGITS = 6, NUMBER_DIGITS = 9 };
 
 void daemons_word(char out[WORD_BYTES + 1], const char *text, size_t len)
 {
@@ -18,8 +19,12 @@ void daemons_word(char out[WORD_BYTES + 1], const char *text, size_t len)
 
 void daemons_words(char out[DAEMONS_WORDS_BYTES], const struct daemon_row *row)
 {
-    snprintf(out, DAEMONS_WORDS_BYTES, "host=%s version=%s since=%s listen=%s", row->host, row->version,
-             row->since, row->listen);
+    int len = snprintf(out, DAEMONS_WORDS_BYTES, "host=%s version=%s since=%s listen=%s", row->host,
+                       row->version, row->since, row->listen);
+    if (row->at.marker != 0)
+        snprintf(out + len, DAEMONS_WORDS_BYTES - (size_t)len,
+                 " step=%" PRIu32 " generation=%" PRIu32 " marker=%" PRIu32 " node_timeout=%" PRIu32,
+                 row->at.step, row->at.generation, row->at.marker, row->at.node_timeout_ms);
 }
 
 static struct piece page_line(struct daemons_page *page)
@@ -61,6 +66,26 @@ static int64_t age_of(struct piece piece)
     return age_ms < DAEMONS_KEEP_MS ? age_ms : -1;
 }
 
+static void number_take(struct daemon_row *row, struct piece word)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } keys[] = {
+        {"step=", offsetof(struct daemon_row, at.step)},
+        {"generation=", offsetof(struct daemon_row, at.generation)},
+        {"marker=", offsetof(struct daemon_row, at.marker)},
+        {"node_timeout=", offsetof(struct daemon_row, at.node_timeout_ms)},
+    };
+    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        size_t len = strlen(keys[i].key);
+        if (word.len < len || memcmp(word.text, keys[i].key, len) != 0)
+            continue;
+        int64_t number = piece_number((struct piece){word.text + len, word.len - len}, NUMBER_DIGITS);
+        *(uint32_t *)(void *)((char *)row + keys[i].offset) = number < 0 ? 0 : (uint32_t)number;
+    }
+}
+
 static void word_take(struct daemon_row *row, struct piece word)
 {
     static const struct {
@@ -89,8 +114,10 @@ static bool entry_read(struct piece line, struct daemon_row *row, int64_t *age_m
         return false;
     *row = (struct daemon_row){.host = "?", .version = "?", .since = "?", .listen = "?"};
     memcpy(row->id, id.text, id.len);
-    for (struct piece word; (word = piece_next(&at, end)).len > 0;)
+    for (struct piece word; (word = piece_next(&at, end)).len > 0;) {
         word_take(row, word);
+        number_take(row, word);
+    }
     return true;
 }
 

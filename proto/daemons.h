@@ -1,7 +1,10 @@
 /* The daemons of a group as each master lists them, in the hash <prefix>,daemons:
  *
  *     5f0c93aa -> at=1732200000000 host=web1 version=0.1.0 since=2026-11-22T14:03:05Z listen=10.0.0.9:7335
+ *                 step=4 generation=2 marker=2 node_timeout=50
  *
+ * (one line). The words from step= on change while the daemon runs: the step by which it votes, the generation of its
+ * file, the version of the group's key that it knows, and its node_timeout in ms. The first daemons did not write them.
  * at is the master's own time. Each daemon writes itself there every 10 s, by a script. With a page of the hash, which
  * a daemon reads once a minute, or page by page where somebody asks for the list, the script also drops what is older
  * than a minute on that page, and answers with the rest of it:
@@ -22,7 +25,8 @@ enum {
     DAEMONS_MAX = 16384,     /* in the hash; the script has the same number */
     DAEMONS_KEEP_MS = 60000, /* age from which on an entry counts no more; the script has the same number */
     DAEMONS_ENTRIES = 512,   /* a page has so many at most, whatever a master says */
-    DAEMONS_WORDS_BYTES = 4 * (WORD_BYTES + 16),
+    DAEMONS_WORDS_BYTES = 4 * (WORD_BYTES + 16) + 80,
+    DAEMONS_MARKER = 2, /* the version of the group's key that has steps */
     DAEMONS_CURSOR_BYTES = 24,
 };
 
@@ -30,6 +34,11 @@ enum {
 struct daemon_row {
     char id[DAEMONS_ID_HEX + 1];
     char host[WORD_BYTES + 1], version[WORD_BYTES + 1], since[WORD_BYTES + 1], listen[WORD_BYTES + 1];
+    struct daemon_step {
+        uint32_t step, generation;
+        uint32_t marker; /* 0: it does not say, and knows no steps */
+        uint32_t node_timeout_ms;
+    } at;
 };
 
 /* Writes a text, or "?" if it is no word. */

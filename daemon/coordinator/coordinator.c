@@ -132,7 +132,11 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)
         c->config.max_keep_ms = DAY_MS;
-    c->quorum = quorum_plain(config->masters, masters_all(config->masters));
+    if (c->config.set.masters == 0) {
+        c->config.set.masters = config->masters;
+        c->config.set.of = masters_all(config->masters);
+    }
+    c->quorum = quorum_plain(c->config.set.masters, c->config.set.of);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
     c->trial.item.kind = ITEM_TRIAL;

@@ -30,9 +30,22 @@
 
 struct coordinator;
 
+/* The masters of one generation of the configuration, as places: place i is the driver's master i. A place belongs to
+ * one server as long as coordinator_places() has it. */
+struct coordinator_set {
+    uint32_t generation;
+    unsigned masters;   /* N, with the vacant places of the list; 0: there is no such set */
+    uint16_t of;        /* its servers, as places */
+    uint16_t no_kill;   /* those of them that coordinator_config's no_kill speaks of */
+    uint64_t hash;      /* of the names of all masters, which all daemons must have; 0: not compared */
+    int64_t max_ttl_ms; /* 0: as the configuration says */
+};
+
 struct coordinator_config {
-    unsigned masters; /* N, 1..MASTERS */
-    uint64_t set;     /* a hash of the names of all masters, which all daemons must have; 0: not compared */
+    unsigned masters;              /* the places in use at the start, 1..MASTERS */
+    struct coordinator_set set;    /* of the file; if it has no masters, then all places are its servers */
+    struct coordinator_set before; /* the generation before, if the file tells it (nodes_before) */
+    bool begin_at;                 /* the operator says that no daemon votes by another generation (rule 4) */
     int64_t default_ttl_ms;
     int64_t min_ttl_ms;
     int64_t max_ttl_ms;      /* a master that lost its memory is kept out for max_ttl and its drift */
@@ -188,6 +201,85 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 
 /* Takes another self, before the first session begins: no token and no queue has the old one yet. */
 void coordinator_rename(struct coordinator *c, const struct token *self);
+
+/* ---- the generations of the masters (master/generation.h) ---- */
+
+enum reload_group {
+    RELOAD_SAME,       /* it is the running generation, with the same set */
+    RELOAD_TAKEN,      /* the change begins */
+    RELOAD_BUSY,       /* another change is under way, for left_ms at least */
+    RELOAD_JUMP,       /* it is not the running generation + 1 */
+    RELOAD_OTHER_LIST, /* it is the running generation, but another set */
+    RELOAD_TOO_BIG,    /* at least `keep` of the present masters must stay */
+    RELOAD_OLD,        /* it is below the running generation */
+    RELOAD_NO_ROOM,    /* both sets have more than MASTERS places together */
+    RELOAD_OLD_DAEMON, /* a daemon without marker=2 was seen in <prefix>,daemons */
+};
+
+struct reload_answer {
+    enum reload_group group;
+    uint32_t generation; /* the running one */
+    unsigned keep;       /* TOO_BIG */
+    int64_t left_ms;     /* BUSY */
+};
+
+/* What coordinator_reload() would answer. */
+struct reload_answer coordinator_reload_try(const struct coordinator *c, int64_t now_ms,
+                                            const struct coordinator_set *next);
+/* Between two steps: takes the next generation of the configuration. Its new servers are at places that
+ * coordinator_places() did not have; the driver dials them if the answer is TAKEN. */
+struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms, const struct coordinator_set *next);
+/* The places that are in use. The driver closes and frees the others. */
+uint16_t coordinator_places(const struct coordinator *c);
+
+/* What the lists at <prefix>,daemons tell of the daemons that were seen there in the last minute. */
+struct coordinator_daemons {
+    uint32_t lowest_step;
+    char lowest_host[WORD_BYTES + 1];
+    bool knows_steps;        /* each row has marker=2 */
+    int64_t node_timeout_ms; /* the largest; 0: not known */
+    unsigned masters;        /* of how many masters the lists were read */
+};
+
+/* Between two steps, each time that the driver has read them. */
+void coordinator_daemons(struct coordinator *c, int64_t now_ms, const struct coordinator_daemons *seen);
+
+enum group_state {
+    GROUP_STEADY,   /* votes by its file's generation, and no other change is asked for */
+    GROUP_WAITING,  /* something is to come before it may go on, or begin: why */
+    GROUP_JOINT,    /* the step between two generations */
+    GROUP_OUTDATED, /* the masters are more than a step ahead: nothing is granted or renewed */
+};
+
+enum group_why {
+    GROUP_WHY_NONE,
+    GROUP_WHY_OLD_FILE,     /* the masters are at a later step than this file's generation */
+    GROUP_WHY_LOAD_FIRST,   /* the file's generation is too far ahead: load their_step / 2 first */
+    GROUP_WHY_NEEDS_BEFORE, /* nodes_before is missing */
+    GROUP_WHY_NOT_SETTLED,  /* no daemon votes by the step where this one has to begin */
+    GROUP_WHY_NO_MARKER,    /* no master knows a generation: begin_at is needed, or an answer of all masters */
+    GROUP_WHY_DAEMON,       /* the daemon on that host has not come so far */
+    GROUP_WHY_SINCE,        /* max_ttl, its drift and more must be over since the step was raised */
+    GROUP_WHY_MASTERS,      /* a quorum does not show the step yet */
+    GROUP_WHY_OTHER_LIST,   /* another list has this generation */
+};
+
+struct group_row {
+    uint32_t step, generation; /* the latter of the file */
+    enum group_state state;
+    uint64_t set, before; /* the hashes of its step and of the one before */
+    uint16_t voters;
+    unsigned needed, masters; /* N of the file's set */
+    int64_t max_ttl_ms;
+    enum group_why why;
+    char host[WORD_BYTES + 1]; /* WHY_DAEMON */
+    uint32_t their_step;       /* the highest that was read on a master */
+    int64_t left_ms;           /* until the present step may be over; 0: not known, or none is under way */
+};
+
+void coordinator_group_row(const struct coordinator *c, int64_t now_ms, struct group_row *row);
+/* The step by which this daemon votes: for its row in <prefix>,daemons. */
+uint32_t coordinator_step_number(const struct coordinator *c);
 
 /* When the coordinator wants its next EVENT_TIMER, in CLOCK_BOOTTIME ms; INT64_MAX: never. A deadline in
  * the past means that work is queued: each step does one unit of it. */

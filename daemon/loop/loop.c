@@ -1,4 +1,5 @@
 /* The turn of the loop, and what main asks of it. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -140,6 +141,44 @@ static void deny_some(struct loop *loop)
                  denied->locks, denied->waits);
 }
 
+/* ---- places ---- */
+
+/* New masters get their connections. */
+static void open_places(struct loop *loop)
+{
+    for (unsigned i, left = loop->places.used; place_next(&left, &i);) {
+        if (loop->nodes[i] != NULL)
+            continue;
+        if (!loop_open(loop, i)) {
+            log_error("no_memory", "what=\"a new master\" node=%s", loop->places.node[i].address.shown);
+            loop->stopping = loop->failed = true;
+            return;
+        }
+        loop_look_opened(&loop->look, i);
+        node_start(loop->nodes[i]);
+        node_start(loop->subscribe.nodes[i]);
+    }
+}
+
+/* Masters leave when the coordinator has no use for them any more. */
+static void close_places(struct loop *loop)
+{
+    masters_t idle = masters_without(loop->places.used, coordinator_places(loop->coordinator));
+    for (unsigned i, left = idle; place_next(&left, &i);) {
+        loop_close(loop, i);
+        loop->event.master = i;
+        loop->event.connection = 0;
+        loop_step(loop, EVENT_MASTER_LOST);
+    }
+}
+
+static void look_at_group(struct loop *loop)
+{
+    close_places(loop);
+    group_look(&loop->group, &loop->view, &loop->status.events);
+    loop_set_steady(&loop->set, &loop->group.row);
+}
+
 static void end_turn(struct loop *loop)
 {
     deny_some(loop);
@@ -154,6 +193,8 @@ static void end_turn(struct loop *loop)
     open_listeners(loop);
     if (loop->now_ms >= loop->log.wall_at_ms)
         loop_log_wall(&loop->log, &loop->view);
+    if (changed || loop->now_ms >= loop->group.look_ms)
+        look_at_group(loop);
     loop->active |= conns_handshakes(loop->conns);
     arm_timer(loop);
 }
@@ -197,12 +238,18 @@ int loop_run(struct loop *loop)
 struct coordinator_config loop_configuration(const struct loop *loop)
 {
     const struct conf *conf = loop->conf;
+    struct coordinator_set set, before;
     masters_t no_kill = 0;
+    bool fits = group_set(&loop->places, conf, false, &set) && group_set(&loop->places, conf, true, &before);
+    assert(fits); /* the check of the configuration, and of each change, sees to that */
+    (void)fits;
     for (unsigned i, left = loop->places.used; place_next(&left, &i);)
         no_kill |= loop->places.node[i].no_kill ? masters_bit(i) : 0;
     return (struct coordinator_config){
-        .masters = conf->masters,
-        .set = conf_set_hash(conf->nodes, conf->masters),
+        .masters = masters_count(loop->places.used),
+        .set = set,
+        .before = before,
+        .begin_at = loop->begin_at,
         .default_ttl_ms = conf->default_ttl_ms,
         .min_ttl_ms = conf->min_ttl_ms,
         .max_ttl_ms = conf->max_ttl_ms,
@@ -248,6 +295,12 @@ void loop_drain(struct loop *loop)
     loop->active = true;
 }
 
+bool loop_change_group(struct loop *loop, const struct conf *fresh)
+{
+    close_places(loop);
+    return group_take(&loop->view, loop->coordinator, fresh);
+}
+
 static void loop_reconfigure(struct loop *loop)
 {
     places_take(&loop->places, loop->conf->nodes, loop->conf->masters);
@@ -256,6 +309,9 @@ static void loop_reconfigure(struct loop *loop)
     conns_reconfigure(loop->conns);
     loop->deny = true;
     loop_look_again(&loop->look);
+    open_places(loop);
+    loop_set_change(&loop->set);
+    group_look(&loop->group, &loop->view, &loop->status.events);
     listeners_repair(loop->listeners, loop->conf->unix_mode);
     if (loop->http_listeners)
         listeners_repair(loop->http_listeners, loop->conf->unix_mode);

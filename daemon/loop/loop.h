@@ -13,19 +13,22 @@
 struct loop;
 
 /* Makes the coordinator, the connections and the nodes, and binds the listeners. Returns NULL after it has
- * logged the reason. conf and version are borrowed and must outlive the loop. */
-struct loop *loop_new(const struct conf *conf, const char *version);
+ * logged the reason. conf and version are borrowed and must outlive the loop. begin_at: the operator says that no
+ * other daemon runs by another generation of the masters. */
+struct loop *loop_new(const struct conf *conf, const char *version, bool begin_at);
 void loop_free(struct loop *loop);
 
 /* Dials the masters, opens the listeners when each master has answered or failed once, and runs until a
  * drain has ended or loop_stop() is called. 0: stopped as asked; 1: a failure that was logged. */
 int loop_run(struct loop *loop);
 
-/* The next three are called from signal callbacks of loop_base(). */
+/* The next four are called from signal callbacks of loop_base(). */
 /* Begins the drain: sends !DRAIN, and loop_run() returns when no connection holds a lock, nothing is under
  * way and every answer is written. It returns a second after drain_timeout at the latest. */
 void loop_drain(struct loop *loop);
 void loop_stop(struct loop *loop); /* stops at once */
+/* Whether the change of the generation, the masters and max_ttl to that configuration has begun; logs why not. */
+bool loop_change_group(struct loop *loop, const struct conf *fresh);
 /* The configuration was read again. good: takes over the settings that conf_update() has changed in conf. */
 void loop_reloaded(struct loop *loop, bool good);
 struct event_base *loop_base(struct loop *loop);

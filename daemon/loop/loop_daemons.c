@@ -70,11 +70,13 @@ static void daemons_read_on(struct loop_daemons *daemons, unsigned master, const
 {
     struct daemons_of *of = &daemons->of[master];
     if (of->begins) {
-        of->begins = false;
+        of->begins = of->broken = false;
         of->pages = PAGES;
         next = "0";
     } else if (of->pages > 0) {
-        of->pages = strcmp(next, "0") == 0 ? 0 : of->pages - 1;
+        bool is_last = strcmp(next, "0") == 0;
+        of->pages = is_last ? 0 : of->pages - 1;
+        of->whole_ms = is_last && !of->broken ? clock_boot_ms() : of->whole_ms;
     }
     if (of->pages > 0)
         daemons_ask(daemons, master, next);
@@ -85,9 +87,14 @@ static void daemons_read_on(struct loop_daemons *daemons, unsigned master, const
 
 bool loop_daemons_read(struct loop_daemons *daemons)
 {
+    return loop_daemons_read_since(daemons, FRESH_MS);
+}
+
+bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms)
+{
     static const struct timeval late = {.tv_sec = LATE_S};
     int64_t now_ms = clock_boot_ms();
-    if (daemons->reading || (daemons->read_ms != 0 && now_ms - daemons->read_ms < FRESH_MS))
+    if (daemons->reading || (daemons->read_ms != 0 && now_ms - daemons->read_ms < fresh_ms))
         return !daemons->reading;
     if (evtimer_add(daemons->late, &late) < 0)
         return true;
@@ -231,8 +238,8 @@ static void daemons_refused(struct loop_daemons *daemons, unsigned master, const
         daemons->conf->key_prefix);
 }
 
-/* Writes to next where the next page begins; "0" if there is none. */
-static void daemons_told(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply,
+/* Writes to next where the next page begins; "0" if there is none. false: it is no page. */
+static bool daemons_told(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply,
                          char next[DAEMONS_CURSOR_BYTES])
 {
     static const char odd[] = "an answer that is not the script's";
@@ -240,11 +247,11 @@ static void daemons_told(struct loop_daemons *daemons, unsigned master, const st
     struct daemons_page page;
     if (!reply->whole || !daemons_page_begin(&page, reply->whole, reply->whole_len)) {
         daemons_refused(daemons, master, odd, sizeof odd - 1);
-        return;
+        return false;
     }
     if (page.taken) {
         daemons->taken(daemons->arg, master);
-        return;
+        return false;
     }
     daemons_take(daemons, master, &page);
     if (page.full)
@@ -252,16 +259,19 @@ static void daemons_told(struct loop_daemons *daemons, unsigned master, const st
     else
         daemons->of[master].refused = false;
     memcpy(next, page.next, sizeof page.next);
+    return true;
 }
 
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply)
 {
     char next[DAEMONS_CURSOR_BYTES] = "0";
+    bool good = false;
     daemons->of[master].asked = false;
     if (reply->type == RESP_STRING)
-        daemons_told(daemons, master, reply, next);
+        good = daemons_told(daemons, master, reply, next);
     else if (!resp_is_not_run(reply)) /* else the node loads the script, and the next write finds it */
         daemons_refused(daemons, master, reply->text, reply->text_len);
+    daemons->of[master].broken |= !good;
     if (!daemons->of[master].asked)
         daemons_read_on(daemons, master, next);
 }
@@ -271,7 +281,7 @@ void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const 
 static int by_row(const void *a, const void *b)
 {
     const struct daemons_shown *one = a, *other = b;
-    return memcmp(&one->entry->row, &other->entry->row, sizeof one->entry->row);
+    return memcmp(&one->entry->row, &other->entry->row, offsetof(struct daemon_row, at));
 }
 
 static bool shown_collect(struct loop_daemons *daemons)
@@ -348,6 +358,46 @@ const char *loop_daemons_host(struct loop_daemons *daemons, const char *id)
 int64_t loop_daemons_age_ms(const struct daemons_shown *shown)
 {
     return clock_boot_ms() - shown->entry->written_ms;
+}
+
+/* ---- steps ---- */
+
+static void step_seen(struct coordinator_daemons *seen, const struct daemon_row *row, bool first)
+{
+    const struct daemon_step *at = &row->at;
+    seen->knows_steps &= at->marker >= DAEMONS_MARKER;
+    if (at->node_timeout_ms > seen->node_timeout_ms)
+        seen->node_timeout_ms = at->node_timeout_ms;
+    if (!first && at->step >= seen->lowest_step)
+        return;
+    seen->lowest_step = at->step;
+    memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
+}
+
+void loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
+{
+    int64_t now_ms = clock_boot_ms();
+    bool first = true;
+    *seen = (struct coordinator_daemons){.knows_steps = true};
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
+        const struct daemons_of *of = &daemons->of[i];
+        seen->masters += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
+        for (unsigned k = 0; k < of->count; k++) {
+            const struct daemons_entry *entry = &of->list[k];
+            if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS || strcmp(entry->row.id, daemons->self.id) == 0)
+                continue;
+            step_seen(seen, &entry->row, first);
+            first = false;
+        }
+    }
+    if (first)
+        seen->lowest_step = UINT32_MAX; /* there is no other daemon */
+}
+
+void loop_daemons_at(struct loop_daemons *daemons, const struct daemon_step *at)
+{
+    daemons->self.at = *at;
+    loop_daemons_write(daemons);
 }
 
 /* ---- start and end ---- */

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "daemon/conf/conf.h"
+#include "daemon/coordinator/coordinator.h"
 #include "daemon/loop/loop_places.h"
 #include "daemon/node/node.h"
 #include "proto/daemons.h"
@@ -32,6 +33,8 @@ struct daemons_of {
     uint32_t heads[DAEMONS_HEADS]; /* lists of entries, by the id: the first one */
     int64_t page_ms;               /* when a page is due that nobody asked for */
     unsigned pages;                /* of a reading that may still follow; 0: none is under way */
+    bool broken;                   /* an answer of this reading was no page */
+    int64_t whole_ms;              /* when the whole list was read last; 0: never */
     bool begins;                   /* a reading begins when the present answer has come */
     bool asked;                    /* the answer of the present connection is awaited */
     bool refused;                  /* its refusal was logged, and it has not answered well since */
@@ -81,6 +84,12 @@ void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const 
 
 /* Whether the list is one of the last 10 s. If not, it is being read from now on, and known() will tell. */
 bool loop_daemons_read(struct loop_daemons *daemons);
+/* The same for a list that is at most so old. */
+bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms);
+/* What the lists tell of the steps of the other daemons. A daemon that any master lists counts. */
+void loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen);
+/* What this daemon tells of itself has changed: it writes itself anew. */
+void loop_daemons_at(struct loop_daemons *daemons, const struct daemon_step *at);
 /* The daemons that a quorum of masters lists, by id; valid until the next call of another function here
  * than loop_daemons_age_ms(). */
 const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsigned *count);

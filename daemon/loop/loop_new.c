@@ -52,6 +52,20 @@ bool loop_open(struct loop *loop, unsigned place)
            loop_subscribe_open(&loop->subscribe, loop->base, loop->dns, loop->conf, place);
 }
 
+void loop_close(struct loop *loop, unsigned place)
+{
+    log_info("master_gone", "node=%s why=\"it is in no list any more\"",
+             loop->places.node[place].address.shown);
+    node_free(loop->nodes[place]);
+    loop->nodes[place] = NULL;
+    loop_subscribe_close(&loop->subscribe, place);
+    loop_send_forget(&loop->send, place);
+    loop_daemons_forget(&loop->daemons, place);
+    loop_set_forget(&loop->set, place);
+    loop_tls_forget(&loop->look.tls, place);
+    places_free(&loop->places, place);
+}
+
 static bool make_nodes(struct loop *loop, const struct token *self)
 {
     loop_subscribe_new(&loop->subscribe, loop->conf, &loop->places, self);
@@ -121,7 +135,7 @@ static bool make_http(struct loop *loop)
     return loop->http_listeners != NULL;
 }
 
-struct loop *loop_new(const struct conf *conf, const char *version)
+struct loop *loop_new(const struct conf *conf, const char *version, bool begin_at)
 {
     struct loop *loop = calloc(1, sizeof *loop);
     if (loop == NULL) {
@@ -129,9 +143,11 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         return NULL;
     }
     loop->conf = conf;
+    loop->begin_at = begin_at;
     loop->log.events = &loop->status.events;
     loop->armed_ms = loop->drain_told_by_ms = INT64_MAX;
     places_take(&loop->places, conf->nodes, conf->masters);
+    places_take(&loop->places, conf->nodes_before, conf->masters_before);
     if (!loop_look_files(&loop->look, conf, &loop->places)) {
         loop_free(loop);
         return NULL;

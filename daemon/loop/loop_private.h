@@ -13,6 +13,7 @@
 #include "daemon/loop/loop.h"
 #include "daemon/loop/loop_clock.h"
 #include "daemon/loop/loop_daemons.h"
+#include "daemon/loop/loop_group.h"
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_look.h"
 #include "daemon/loop/loop_places.h"
@@ -44,6 +45,7 @@ struct loop {
     struct loop_subscribe subscribe;
     struct loop_daemons daemons;
     struct loop_set set;
+    struct loop_group group;
     struct loop_who who;
     struct conn_handler conn_handler;
     struct loop_view view;
@@ -57,6 +59,7 @@ struct loop {
     int64_t drain_told_by_ms;
     struct loop_log log;
     struct loop_status status;
+    bool begin_at; /* --begin-at-generation */
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
     bool deny;   /* sessions may hold or wait for what their users have no right to any more ... */
@@ -76,6 +79,8 @@ void loop_on_timer(evutil_socket_t fd, short what, void *arg);
 
 /* Makes the connections to the master in that place. false: no memory. */
 bool loop_open(struct loop *loop, unsigned place);
+/* Ends them, and frees the place. */
+void loop_close(struct loop *loop, unsigned place);
 
 /* ---- loop_step.c ---- */
 

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "daemon/clock.h"
-#include "daemon/conf/conf_set.h"
 #include "daemon/log.h"
 
-enum { KEEP_S = 60, KEEP_MS = 600000, TEXT_BYTES = CONF_SET_BYTES + 80 };
+enum { KEEP_S = 60, KEEP_MS = 600000, TEXT_BYTES = CONF_SET_BYTES + 120 };
 
 /* What a reply answers. The refs of WHO count up from 1. */
 static const uint64_t WROTE = UINT64_MAX, KEPT = UINT64_MAX - 1, READ = UINT64_MAX - 2;
@@ -26,36 +25,112 @@ static void ask(const struct loop_set *set, unsigned master, const char *const w
     node_ask(set->nodes[master], bytes, len, RESP_SCRIPT_GROUP, ref);
 }
 
-/* The key lives as long as the group's key does. */
+/* Without generations the key lives as long as the group's key does. */
 static void px_text(const struct loop_set *set, char out[32])
 {
     int64_t twice_ms = 2 * set->conf->max_ttl_ms;
     snprintf(out, 32, "%lld", (long long)(twice_ms > KEEP_MS ? twice_ms : KEEP_MS));
 }
 
+static void describe(struct set_text *out, const struct conf_node nodes[], unsigned count, int64_t max_ttl_ms)
+{
+    static char names[CONF_SET_BYTES];
+    char max_ttl[32] = "";
+    conf_set_names(nodes, count, ',', names);
+    if (max_ttl_ms > 0)
+        snprintf(max_ttl, sizeof max_ttl, " max_ttl=%lld", (long long)max_ttl_ms);
+    out->hash = conf_set_hash(nodes, count);
+    snprintf(out->text, sizeof out->text, "q=%u%s N=%u voters=%s", count / 2 + 1, max_ttl, count, names);
+}
+
+static void write_one(const struct loop_set *set, unsigned master, const struct set_text *of)
+{
+    char key[LOOP_SET_KEY_BYTES], px[32];
+    if (of->hash == 0)
+        return;
+    key_of(set, of->hash, key);
+    px_text(set, px);
+    if (!set->lasts) {
+        ask(set, master, (const char *[]){"SET", key, of->text, "NX", "PX", px}, 6, WROTE);
+        return;
+    }
+    ask(set, master, (const char *[]){"SET", key, of->text, "NX"}, 4, WROTE);
+    ask(set, master, (const char *[]){"GETEX", key, "PERSIST"}, 3, WROTE);
+}
+
+static void write_both(const struct loop_set *set, unsigned master)
+{
+    write_one(set, master, &set->now);
+    if (set->before.hash != set->now.hash)
+        write_one(set, master, &set->before);
+}
+
 void loop_set_connected(struct loop_set *set, unsigned master)
 {
-    static char text[TEXT_BYTES], names[CONF_SET_BYTES];
-    const struct conf *conf = set->conf;
-    char key[LOOP_SET_KEY_BYTES], px[32];
     set->theirs[master].set = 0;
-    key_of(set, set->set, key);
+    write_both(set, master);
+}
+
+static void keep_one(const struct loop_set *set, unsigned master, uint64_t hash)
+{
+    char key[LOOP_SET_KEY_BYTES], px[32];
+    if (hash == 0)
+        return;
+    key_of(set, hash, key);
     px_text(set, px);
-    conf_set_names(conf->nodes, conf->masters, ',', names);
-    snprintf(text, sizeof text, "q=%u max_ttl=%lld N=%u voters=%s", conf->masters / 2 + 1,
-             (long long)conf->max_ttl_ms, conf->masters, names);
-    ask(set, master, (const char *[]){"SET", key, text, "NX", "PX", px}, 6, WROTE);
+    if (set->lasts)
+        ask(set, master, (const char *[]){"GETEX", key, "PERSIST"}, 3, KEPT);
+    else
+        ask(set, master, (const char *[]){"GETEX", key, "PX", px}, 4, KEPT);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct loop_set *set = arg;
-    char key[LOOP_SET_KEY_BYTES], px[32];
     (void)fd, (void)what;
-    key_of(set, set->set, key);
-    px_text(set, px);
+    for (unsigned i, left = set->places->used; place_next(&left, &i);) {
+        keep_one(set, i, set->now.hash);
+        keep_one(set, i, set->before.hash);
+    }
+}
+
+/* ---- the next generation ---- */
+
+/* What was there before is forgotten two generations later. */
+void loop_set_change(struct loop_set *set)
+{
+    const struct conf *conf = set->conf;
+    static struct set_text fresh;
+    describe(&fresh, conf->nodes, conf->masters, conf->max_ttl_ms);
+    bool lasts = conf->generation > 0;
+    if (fresh.hash == set->now.hash && lasts == set->lasts)
+        return;
+    set->lasts = lasts;
+    if (fresh.hash != set->now.hash) {
+        set->gone = set->before.hash;
+        set->before = set->now;
+        set->now = fresh;
+        set->set = fresh.hash;
+    }
     for (unsigned i, left = set->places->used; place_next(&left, &i);)
-        ask(set, i, (const char *[]){"GETEX", key, "PX", px}, 4, KEPT);
+        write_both(set, i);
+}
+
+void loop_set_steady(struct loop_set *set, const struct group_row *row)
+{
+    char key[LOOP_SET_KEY_BYTES];
+    if (set->gone == 0 || row->state != GROUP_STEADY || row->set != set->now.hash)
+        return;
+    key_of(set, set->gone, key);
+    bool is_used = set->gone == set->now.hash || set->gone == set->before.hash;
+    for (unsigned i, left = is_used ? 0 : set->places->used; place_next(&left, &i);)
+        ask(set, i, (const char *[]){"DEL", key}, 2, WROTE);
+    set->gone = 0;
+}
+
+void loop_set_forget(struct loop_set *set, unsigned master)
+{
+    set->theirs[master] = (struct set_theirs){0};
 }
 
 /* ---- another set ---- */
@@ -146,7 +221,7 @@ bool loop_set_answered(struct loop_set *set, unsigned master, uint64_t ref, cons
     if (ref == READ)
         theirs_told(set, master, reply);
     else if (ref == KEPT && reply->type == RESP_NIL)
-        loop_set_connected(set, master);
+        write_both(set, master);
     return ref == READ || ref == KEPT || ref == WROTE;
 }
 
@@ -159,7 +234,11 @@ bool loop_set_start(struct loop_set *set, struct event_base *base, const struct 
     set->conf = conf;
     set->places = places;
     set->nodes = nodes;
-    set->set = conf_set_hash(conf->nodes, conf->masters);
+    describe(&set->now, conf->nodes, conf->masters, conf->max_ttl_ms);
+    if (conf->masters_before > 0)
+        describe(&set->before, conf->nodes_before, conf->masters_before, 0);
+    set->set = set->now.hash;
+    set->lasts = conf->generation > 0;
     set->timer = event_new(base, -1, EV_PERSIST, on_timer, set);
     return set->timer && event_add(set->timer, &every) == 0;
 }

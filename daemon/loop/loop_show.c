@@ -72,7 +72,11 @@ unsigned loop_masters(const struct loop_view *view)
 
 struct quorum loop_quorum(const struct loop_view *view)
 {
-    return quorum_plain(view->conf->masters, view->places->used);
+    struct group_row row;
+    coordinator_group_row(view->coordinator, clock_boot_ms(), &row);
+    unsigned count = masters_count(row.voters);
+    return (struct quorum){row.voters, (uint8_t)row.needed,
+                           (uint8_t)(row.needed <= count ? count - row.needed + 1 : 1)};
 }
 
 /* The signs of the masters, in the order of SHOW NODES. */

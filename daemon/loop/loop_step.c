@@ -230,6 +230,7 @@ static void on_taken(void *arg, unsigned master)
 static void on_known(void *arg)
 {
     struct loop *loop = arg;
+    group_daemons(&loop->view, loop->coordinator);
     conns_rows_known(loop->conns);
     loop->active = true;
 }

@@ -5,10 +5,15 @@
 -- answer  'taken': another daemon has this id; else lines: 'ok' or 'full' and where the next page begins (0: nowhere),
 --         then of each daemon its id, the age of its entry in ms, and its words
 --
+-- What a daemon says from step= on changes while it runs, and so does not tell whose entry it is.
+--
 -- On a page a field that is no entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES.
 --
 -- > daemons redlock:,daemons , d1d1d1d1 host=h -  -> ok 0
 -- > daemons redlock:,daemons , d1d1d1d1 host=x -  -> taken
+-- > daemons redlock:,daemons , d3d3d3d3 "host=h step=1" -  -> ok 0
+-- > daemons redlock:,daemons , d3d3d3d3 "host=h step=2" -  -> ok 0
+-- > daemons redlock:,daemons , d3d3d3d3 "host=i step=2" -  -> taken
 -- > daemons redlock:,daemons , d2d2d2d2 host=y 0  -> ok 0 d?d?d?d? [0-9]* host=? d?d?d?d? [0-9]* host=?
 local pcall, key, argv = redis.pcall, KEYS[1], ARGV
 local time = pcall('TIME')
@@ -21,9 +26,12 @@ end
 local function words(entry)
     return string.sub(entry, string.find(entry, ' ', 1, true) + 1)
 end
+local function whose(words)
+    return string.match(words, '^(.-) step=') or words
+end
 local own = pcall('HGET', key, argv[1])
 if type(own) == 'table' then return own end
-if own and age(own) >= 0 and words(own) ~= argv[2] then return 'taken' end
+if own and age(own) >= 0 and whose(words(own)) ~= whose(argv[2]) then return 'taken' end
 local count, said = pcall('HLEN', key), 'full'
 if type(count) == 'table' then return count end
 if own or count < 16384 then

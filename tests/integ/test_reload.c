@@ -68,7 +68,7 @@ T(what_cannot_is_named)
     const char *log = keep(file_read(redlockd.log));
     ck_assert_uint_eq(rows_with(log, "event=conf_left"), 6);
     static const char *const said[][2] = {
-        {"key=max_ttl is=\"1m\" file=\"2m\"", "stop them all"},
+        {"key=max_ttl is=\"1m\" file=\"2m\"", "raise generation to 1"},
         {"key=default_ttl is=\"10s\" file=\"90s\"", "max_ttl"},
         {"key=max_locks is=\"100000\" file=\"5\"", "restart this daemon"},
         {"key=unix_mode is=\"0660\" file=\"0600\"", "restart this daemon"},

@@ -36,7 +36,7 @@ struct coordinator_config daemon_config(const struct sim_world *w, const struct 
     const int64_t *param = w->plan->param;
     return (struct coordinator_config){
         .masters = d->masters - d->first,
-        .set = param[P_ODD_FIRST] > 0 ? 1 + d->first : 0,
+        .set.hash = param[P_ODD_FIRST] > 0 ? 1 + d->first : 0,
         .default_ttl_ms = d->max_ttl_ms,
         .min_ttl_ms = param[P_MIN_TTL],
         .max_ttl_ms = d->max_ttl_ms,

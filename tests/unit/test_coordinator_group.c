@@ -442,7 +442,7 @@ T(the_key_of_a_later_version_ends_all)
 
 T(the_set_is_written_and_the_same_set_is_ours)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(1);
     show_probes = true;
     dial(0);
@@ -457,7 +457,7 @@ T(the_set_is_written_and_the_same_set_is_ours)
 /* A on masters 0 to 2, this daemon on others, of which only master 2 is A's: both could have a quorum. */
 T(the_same_number_of_other_masters_is_another_group)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(3);
     marker_set(2, 3, 60000, CLOCK);
     markers[2].group.set = THEIRS;
@@ -478,7 +478,7 @@ T(the_same_number_of_other_masters_is_another_group)
 /* Daemons of an earlier version write no set. */
 T(the_set_is_added_where_it_is_missing_and_read_back)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK);
     show_probes = true;
@@ -495,7 +495,7 @@ T(the_set_is_added_where_it_is_missing_and_read_back)
 
 T(another_daemon_was_first_to_add_its_set)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK);
     show_probes = true;
@@ -510,7 +510,7 @@ T(another_daemon_was_first_to_add_its_set)
 
 T(no_set_is_added_before_every_master_was_read)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(3);
     marker_set(0, 3, 60000, CLOCK);
     marker_set(1, 3, 60000, CLOCK);
@@ -535,7 +535,7 @@ T(no_set_is_added_before_every_master_was_read)
 /* Two sets are written at once: none votes before it knows of each master whose set it has. */
 T(no_vote_before_all_keys_are_read_back)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(3);
     show_probes = true;
     for (unsigned i = 0; i < 3; i++)
@@ -557,7 +557,7 @@ T(no_vote_before_all_keys_are_read_back)
 
 T(all_vote_when_all_keys_are_read_back)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(3);
     show_probes = true;
     for (unsigned i = 0; i < 3; i++)
@@ -574,7 +574,7 @@ T(all_vote_when_all_keys_are_read_back)
 
 T(a_script_that_is_not_there_is_asked_for_again)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start_alone(1);
     marker_set(0, 1, 60000, CLOCK);
     show_probes = true;
@@ -590,7 +590,7 @@ T(a_script_that_is_not_there_is_asked_for_again)
 
 T(a_daemon_that_rewrites_the_key_without_the_set)
 {
-    config.set = OURS;
+    config.set.hash = OURS;
     start(3);
     markers[1].group.set = 0;
     at(2000);

@@ -41,6 +41,35 @@ T(a_page)
     ck_assert(begin("full 0") && page.full);
 }
 
+/* What it says of its step changes while it runs. The longest entry is one for the script, too. */
+T(steps)
+{
+    char text[600], words[DAEMONS_WORDS_BYTES], longest[WORD_BYTES + 1];
+    ck_assert(begin("ok 0\naaaaaaaa 0 host=a version=b since=c listen=d step=4 generation=2 marker=2 "
+                    "node_timeout=50 more=1\nbbbbbbbb 0 step=x marker=-1 generation=1234567890"));
+    ck_assert(daemons_page_next(&page, &row, &age_ms));
+    ck_assert_uint_eq(row.at.step, 4);
+    ck_assert_uint_eq(row.at.generation, 2);
+    ck_assert_uint_eq(row.at.marker, DAEMONS_MARKER);
+    ck_assert_uint_eq(row.at.node_timeout_ms, 50);
+    daemons_words(words, &row);
+    ck_assert_str_eq(words, "host=a version=b since=c listen=d step=4 generation=2 marker=2 node_timeout=50");
+    ck_assert(daemons_page_next(&page, &row, &age_ms));
+    ck_assert_uint_eq(row.at.step + row.at.marker + row.at.generation, 0);
+
+    memset(longest, 'a', WORD_BYTES);
+    longest[WORD_BYTES] = '\0';
+    snprintf(
+        text, sizeof text,
+        "ok 0\naaaaaaaa 0 host=%s version=%s since=%s listen=%s step=800000001 generation=400000000 marker=2 "
+        "node_timeout=10000",
+        longest, longest, longest, longest);
+    ck_assert(begin(text) && daemons_page_next(&page, &row, &age_ms));
+    daemons_words(words, &row);
+    ck_assert_str_eq(words, strstr(text, "host="));
+    ck_assert_uint_le(strlen("at=1732200000000 ") + strlen(words), 400);
+}
+
 static const char *const no_pages[] = {
     "", "ok", "ok ", "ok x", "ok -1", "OK 0", "no 0", "\nok 0", "ok 1234567890123456789012345"};
 

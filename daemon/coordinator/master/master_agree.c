@@ -115,7 +115,7 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
 /* A daemon that knows no set= wrote the key, or rewrote it. */
 bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote)
 {
-    return c->config.set != 0 && vote->kind == VOTE_GROUP && vote->group.set == 0;
+    return c->config.set.hash != 0 && vote->kind == VOTE_GROUP && vote->group.set == 0;
 }
 
 /* A daemon with another set may have been first: only the key itself shows whose it is. */
@@ -129,7 +129,7 @@ void agree_read_back(struct coordinator *c, struct master *m)
  * would not know that it lost a race for another one. */
 bool agree_is_settled(const struct coordinator *c)
 {
-    for (unsigned i = 0; c->config.set != 0 && i < c->config.masters; i++) {
+    for (unsigned i = 0; c->config.set.hash != 0 && i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         if (m->handshake.writing || (m->handshake.waiting && !m->handshake.agreed))
             return false;

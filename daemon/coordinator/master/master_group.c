@@ -41,8 +41,8 @@ struct command master_group_command(const struct coordinator *c, const struct ma
     struct command command = {.verb = verb,
                               .number = (uint64_t)master_group_px_ms(c),
                               .waited_ms = (uint64_t)c->full_ms,
-                              .group.set = c->config.set};
-    command.group.masters = c->config.masters;
+                              .group.set = c->config.set.hash};
+    command.group.masters = c->config.set.masters;
     command.group.max_ttl_ms = c->config.max_ttl_ms;
     command.group.from_ms = m->memory.from_ms;
     if (m->memory.from_ms > m->clock.time_ms) {
@@ -56,9 +56,9 @@ struct command master_group_command(const struct coordinator *c, const struct ma
 bool master_group_is_strange(const struct coordinator *c, const struct vote *vote)
 {
     const struct group *group = &vote->group;
-    bool other_set = group->set != 0 && c->config.set != 0 && group->set != c->config.set;
+    bool other_set = group->set != 0 && c->config.set.hash != 0 && group->set != c->config.set.hash;
     return vote->kind == VOTE_UNREADABLE ||
-           (vote->kind == VOTE_GROUP && (group->step > 0 || group->masters != c->config.masters ||
+           (vote->kind == VOTE_GROUP && (group->step > 0 || group->masters != c->config.set.masters ||
                                          group->max_ttl_ms != c->config.max_ttl_ms || other_set));
 }
 
