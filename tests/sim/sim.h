@@ -294,7 +294,7 @@ struct sim_daemon {
     int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
     uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
-    int64_t file;    /* its host's file: see FAULT_FILE */
+    int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
     uint16_t open;   /* the places that it dials */
     uint32_t step;   /* by which it votes */
     uint8_t random[32];

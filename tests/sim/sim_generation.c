@@ -104,6 +104,7 @@ void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
     p[P_DAEMONS] = drawn(plan, 0, 2, 1, 4);
     p[P_LISTED] = drawn(plan, 0, 3, 0, 2) != 0;
     p[P_DEAF] = DEAF_NONE;
+    swarm->rate[FAULT_SCORES] = 0; /* a minority of all servers may be a majority of a set */
     if (drawn(plan, 0, 4, 0, 1) == 0)
         swarm->longest_ms[FAULT_PAUSE] = swarm->longest_ms[FAULT_SLEEP] = 15000;
     if (drawn(plan, 0, 5, 0, 1) == 0)
@@ -170,6 +171,7 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
         return;
     coordinator_group_row(d->core, clock_ms(&d->clock, w->now_us), &row);
     d->quorum = row.needed;
+    d->full_us = (row.max_ttl_ms + quorum_drift_ms(row.max_ttl_ms)) * 1000;
     if (row.step != d->step)
         trace_add(w, TRACE_STEP, d->index, row.step, row.state, row.voters, row.needed, row.why, 0);
     d->step = row.step;
@@ -209,8 +211,30 @@ static void look(struct sim_world *w, struct sim_daemon *d)
     daemon_arm(w, d);
 }
 
+/* The operator raises the generation when the last one is in force, as far as some daemon tells; at times a little too
+ * early. Who missed one gets the next. */
+static void write_files(struct sim_world *w)
+{
+    const int64_t mask = (1 << GENERATION_BITS) - 1;
+    int64_t most = 0;
+    for (unsigned i = 0; i < w->daemons; i++)
+        if (w->daemon[i].running && coordinator_step_number(w->daemon[i].core) / 2 > most)
+            most = coordinator_step_number(w->daemon[i].core) / 2;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        int64_t wanted = d->wanted & mask;
+        bool early = drawn(w->plan, 8, (uint64_t)(8 * wanted + i), 0, 7) == 0;
+        if (wanted > most + 1 + early)
+            wanted = most + 1;
+        if (wanted > (d->file & mask))
+            d->file = (d->wanted & ~mask) | wanted;
+    }
+}
+
 void generation_tick(struct sim_world *w)
 {
+    if (!w->odd_over)
+        write_files(w);
     for (unsigned i = 0; i < w->daemons; i++)
         if (w->daemon[i].running && w->now_us > w->daemon[i].paused_until_us)
             look(w, &w->daemon[i]);

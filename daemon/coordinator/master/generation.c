@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/round/round.h"
@@ -132,12 +133,9 @@ void generation_init(struct coordinator *c)
 
 /* ---- rule 2: what a key means ---- */
 
-enum generation_told generation_told(const struct coordinator *c, const struct group *group)
+static enum generation_told told(const struct generation *g, const struct group *group)
 {
-    const struct generation *g = &c->generation;
     struct form here = form_of(g, HERE), after = form_of(g, AFTER);
-    if (g->stage == GENERATION_OUT)
-        return GENERATION_OURS;
     if (group->step > g->step + 1)
         return GENERATION_AHEAD;
     if (group->step < g->step)
@@ -150,6 +148,11 @@ enum generation_told generation_told(const struct coordinator *c, const struct g
         other = group->max_ttl_ms != here.max_ttl_ms || (compares && group->set != here.hash) ||
                 (g->step == 0 && group->masters != g->here.masters);
     return other ? GENERATION_OTHER : GENERATION_OURS;
+}
+
+enum generation_told generation_told(const struct coordinator *c, const struct group *group)
+{
+    return c->generation.stage != GENERATION_OUT ? told(&c->generation, group) : GENERATION_OURS;
 }
 
 static masters_t members(const struct generation *g)
@@ -334,20 +337,19 @@ static void step_on(struct coordinator *c)
         g->past_until_ms = c->now_ms + c->full_ms;
         g->here = g->next;
         g->next = (struct coordinator_set){0};
-    } else {
-        g->past = (struct coordinator_set){0};
     }
     g->step++;
     g->told = false;
     move(c, GENERATION_AT);
 }
 
-/* The last change is over: what left is needed no more when it owes nothing, or all that it kept is over. */
+/* The last change is over: what left is of no use any more when all that was kept there is over. */
 static void forget_past(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    if (g->past.masters == 0 || c->now_ms < g->past_until_ms || is_joint(g->step))
+    if (g->past.of == 0 || c->now_ms < g->past_until_ms)
         return;
+    releases_leave(c, masters_without(g->past.of, members(g)));
     g->past = (struct coordinator_set){0};
     apply(c);
 }
@@ -371,26 +373,31 @@ static void go_on(struct coordinator *c)
 
 /* ---- rule 4: a start ---- */
 
-static void begin(struct coordinator *c, uint32_t step, uint64_t before)
+/* Returns why it does not begin: some master shows that step with another set. */
+static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t before)
 {
-    struct generation *g = &c->generation;
+    struct generation *g = &c->generation, at = *g;
     const struct coordinator_set *file = &c->config.set;
     masters_t old = g->once ? members(g) | g->past.of : 0;
     bool at_file = step == 2 * file->generation;
-    g->past = (struct coordinator_set){0};
-    g->here = at_file ? *file : c->config.before;
-    g->next = at_file ? (struct coordinator_set){0} : *file;
-    g->step = step;
-    g->before = before != 0 ? before : hash_of_two(g->here.hash, g->here.hash);
-    g->why = GROUP_WHY_NONE;
-    g->told = false;
-    if (masters_without(old, members(g)) != 0) { /* they may owe releases */
-        g->past.of = old;
-        g->past_until_ms = c->now_ms + c->full_ms;
+    at.past = (struct coordinator_set){0};
+    at.here = at_file ? *file : c->config.before;
+    at.next = at_file ? (struct coordinator_set){0} : *file;
+    at.step = step;
+    at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
+    at.told = false;
+    if (masters_without(old, members(&at)) != 0) { /* they may owe releases */
+        at.past.of = old;
+        at.past_until_ms = c->now_ms + c->full_ms;
     }
     if (is_joint(step))
-        g->before = g->here.hash;
+        at.before = at.here.hash;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->masters[i].memory.there && told(&at, &c->masters[i].memory.shows) == GENERATION_OTHER)
+            return GROUP_WHY_OTHER_LIST;
+    *g = at;
     move(c, GENERATION_AT);
+    return GROUP_WHY_NONE;
 }
 
 /* The key of a master that shows this step; NULL: none does. */
@@ -423,54 +430,46 @@ static bool all_are_without(const struct coordinator *c)
     return true;
 }
 
-static bool any_is_there(const struct coordinator *c)
+/* The highest step that any master shows now; false: none has a key. */
+static bool highest_shown(const struct coordinator *c, uint32_t *highest)
 {
-    for (unsigned i = 0; i < c->config.masters; i++)
-        if (c->masters[i].memory.there)
-            return true;
-    return false;
+    bool any = false;
+    *highest = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        any |= m->memory.there;
+        if (m->memory.there && m->memory.shows.step > *highest)
+            *highest = m->memory.shows.step;
+    }
+    return any;
 }
 
 static enum group_why begin_between(struct coordinator *c, uint32_t highest, uint32_t own)
 {
     bool at_own = highest >= own;
     uint32_t step = at_own ? own - 1 : own - 2;
-    if (highest > own || shown(c, own, true) != NULL) {
-        begin(c, own, before_of(c, own));
-        return GROUP_WHY_NONE;
-    }
+    if (highest > own || shown(c, own, true) != NULL)
+        return begin(c, own, before_of(c, own));
     if (c->config.before.masters == 0 || c->config.before.generation + 1 != c->config.set.generation)
         return GROUP_WHY_NEEDS_BEFORE;
     if (!at_own && highest == step && step != 0 && shown(c, step, true) == NULL)
         return GROUP_WHY_NOT_SETTLED;
-    begin(c, step, before_of(c, step));
-    return GROUP_WHY_NONE;
+    return begin(c, step, before_of(c, step));
 }
 
 static enum group_why begin_why(struct coordinator *c)
 {
-    uint32_t own = 2 * c->config.set.generation, highest = c->generation.highest;
-    if (highest > own + 1)
+    uint32_t own = 2 * c->config.set.generation, highest;
+    bool any = highest_shown(c, &highest);
+    if (highest > own + 1 || (c->config.begin_at && highest > own))
         return GROUP_WHY_OLD_FILE;
-    if (c->config.begin_at) {
-        if (highest > own)
-            return GROUP_WHY_OLD_FILE;
-        begin(c, own, 0);
-        return GROUP_WHY_NONE;
-    }
-    if (!any_is_there(c)) {
-        if (!all_are_without(c))
-            return GROUP_WHY_NO_MARKER;
-        begin(c, own, 0);
-        return GROUP_WHY_NONE;
-    }
+    if (c->config.begin_at)
+        return begin(c, own, 0);
+    if (!any)
+        return all_are_without(c) ? begin(c, own, 0) : GROUP_WHY_NO_MARKER;
     if (highest + 2 < own)
         return GROUP_WHY_LOAD_FIRST;
-    if (own == 0) {
-        begin(c, 0, 0);
-        return GROUP_WHY_NONE;
-    }
-    return begin_between(c, highest, own);
+    return own == 0 ? begin(c, 0, 0) : begin_between(c, highest, own);
 }
 
 static void go_out(struct coordinator *c)
