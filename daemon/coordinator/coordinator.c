@@ -18,6 +18,7 @@
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
@@ -74,7 +75,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
            pool_init(&c->lists, sizeof(struct list), capacity(lists)) &&
            pool_init(&c->slots, sizeof(struct slots), capacity(names < SLOTTED ? names : SLOTTED)) &&
-           pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
+           pool_init(&c->leases, lease_bytes(MASTERS), capacity(config->max_locks)) &&
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
@@ -83,7 +84,7 @@ static bool make_tables(struct coordinator *c)
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
-           pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
+           pool_init(&c->rounds, sizeof(struct round) + MASTERS * sizeof(uint64_t),
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
@@ -132,15 +133,10 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->config.max_marks = MARKS;
     if (config->max_keep_ms == 0)
         c->config.max_keep_ms = DAY_MS;
-    if (c->config.set.masters == 0) {
-        c->config.set.masters = config->masters;
-        c->config.set.of = masters_all(config->masters);
-    }
-    c->quorum = quorum_plain(c->config.set.masters, c->config.set.of);
-    c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
+    generation_init(c);
     c->drain.kind = ITEM_DRAIN;
     c->trial.item.kind = ITEM_TRIAL;
-    for (unsigned i = 0; i < config->masters; i++)
+    for (unsigned i = 0; i < MASTERS; i++)
         master_init(c, i);
     if (!make_tables(c)) {
         coordinator_free(c);
@@ -527,7 +523,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 {
     assert(event->master < c->config.masters);
     if (c->now_ms == 0)
-        for (unsigned i = 0; i < c->config.masters; i++)
+        for (unsigned i = 0; i < MASTERS; i++)
             c->masters[i].since_ms = event->now_ms;
     if (event->now_ms + c->behind_ms > c->now_ms)
         c->now_ms = event->now_ms + c->behind_ms;

@@ -254,6 +254,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
     case CLASS_MODES: modes(plan, swarm); return;
     case CLASS_LISTS: swarm_lists(plan, swarm); return;
     case CLASS_SLOTS: slots(plan, swarm); return;
+    case CLASS_GENERATION: swarm_generation(plan, swarm); return;
     default: return;
     }
 }
@@ -296,4 +297,6 @@ void plan_class(struct sim_plan *plan)
     /* Between two restarts every lock that the restarted master forgot ends. */
     if (plan->param[P_CLASS] == CLASS_DISAGREE && plan->param[P_ODD_FIRST] == 0)
         restarts(plan, max_ttl_ms + 3000);
+    if (plan->param[P_CLASS] == CLASS_GENERATION)
+        plan_generation(plan);
 }

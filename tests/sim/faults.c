@@ -187,6 +187,7 @@ static void fault_daemon(struct sim_world *w, const struct sim_record *fault, in
     bool awake = d->running && w->now_us > d->paused_until_us;
     struct coordinator_event drain = {.kind = EVENT_DRAIN};
     switch ((enum fault_kind)fault->field[F_KIND]) {
+    case FAULT_FILE: d->wanted = fault->field[F_ARG]; return;
     case FAULT_PAUSE: later(&d->paused_until_us, end_us); return;
     case FAULT_SLEEP:
         if (awake)

@@ -71,6 +71,8 @@ static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
                   (long long)left_ms);
     for (unsigned i = d->first; i < d->masters; i++) {
         struct master_row row;
+        if (generation_class(w) && !(d->open >> i & 1))
+            continue;
         daemon_master_row(d, clock_ms(&d->clock, w->now_us), i, &row);
         if (row.state != MASTER_UP)
             violation(w, 11, "d%u: all is well, but m%u may not vote (state %d, why %d, for %lld ms)",
@@ -163,6 +165,8 @@ static void heal_ask(struct sim_world *w)
 static void heal_agree(struct sim_world *w)
 {
     w->odd_over = true;
+    if (generation_class(w))
+        generation_heal(w);
     for (unsigned i = 0; i < w->daemons; i++)
         if (w->daemon[i].running)
             daemon_stop(w, &w->daemon[i]);
@@ -189,7 +193,7 @@ void heal_begin(struct sim_world *w)
         if (w->plan->param[P_CLASS] == CLASS_MEMORY) /* also keys that an old snapshot brought back */
             rubbish_delete(w, &w->master[i]);
     }
-    if (w->plan->param[P_CLASS] == CLASS_DISAGREE)
+    if (w->plan->param[P_CLASS] == CLASS_DISAGREE || generation_class(w))
         heal_agree(w);
     heal_next(w);
 }
@@ -200,7 +204,7 @@ void heal_tick(struct sim_world *w)
     int64_t since_us = w->now_us - w->heal_us;
     if (w->heal_phase == HEAL_SETTLING || w->heal_phase == HEAL_ASKING)
         oracle_waiters(w);
-    if (w->now_us > heal_settled_us(w) && param[P_CLASS] != CLASS_DISAGREE)
+    if (w->now_us > heal_settled_us(w) && param[P_CLASS] != CLASS_DISAGREE && !generation_class(w))
         oracle_watchers(w);
     switch (w->heal_phase) {
     case HEAL_NOT_YET: heal_begin(w); break;

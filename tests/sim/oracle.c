@@ -203,6 +203,8 @@ bool oracle_is_excused(const struct sim_world *w, uint32_t tok, int64_t until_us
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned unseen, quorum = w->daemon[t->daemon].quorum;
+    if (generation_class(w)) /* no loss is unseen there */
+        return false;
     unsigned open = masters_open(w, tok, until_us, t->yes, &unseen);
     return open < quorum && open + unseen >= quorum;
 }
@@ -211,6 +213,8 @@ void oracle_covers(struct sim_world *w, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
     holders_prune(w, name);
+    if (generation_class(w)) /* the quorums of daemons differ: only their locks are judged */
+        return;
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t tok = o->holder[name][i];
         struct sim_tok *t = &o->tok[tok];
@@ -240,7 +244,7 @@ static void excuse_told(struct sim_world *w)
     for (uint32_t i = 1; i < o->toks; i++) {
         struct sim_tok *t = &o->tok[i];
         const struct sim_daemon *d = &w->daemon[t->daemon];
-        if (!t->granted || t->excused || t->told_ms == 0 || t->incarnation != d->incarnation)
+        if (generation_class(w) || !t->granted || t->excused || t->told_ms == 0 || t->incarnation != d->incarnation)
             continue;
         int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
         if (until_us <= w->now_us)

@@ -77,7 +77,7 @@ bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok)
     const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned kept = 0;
     int64_t asked_us = 2000 * w->plan->param[P_NODE_TIMEOUT]; /* the question is not older */
-    if (t->secret == 0 || t->resumed || t->given_up || t->parent != 0 ||
+    if (generation_class(w) || t->secret == 0 || t->resumed || t->given_up || t->parent != 0 ||
         w->oracle.tok[oracle_other(w, tok)].resumed)
         return false;
     for (unsigned i = 0; i < w->daemon[t->daemon].masters; i++) {

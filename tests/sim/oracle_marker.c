@@ -19,6 +19,8 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
         msg->vote.kind == VOTE_ERROR)
         return;
     bool other_set = group->set != 0 && config.set.hash != 0 && group->set != config.set.hash;
+    if (generation_class(w)) /* which set a key is of is a matter of steps */
+        return;
     node->differs = msg->vote.kind == VOTE_GROUP && !node->lacks &&
                     (group->masters != config.masters || group->max_ttl_ms != config.max_ttl_ms || other_set);
     node->theirs_ms = group->max_ttl_ms;

@@ -17,9 +17,11 @@ static const char *const kind_names[] = {
     "pause_client", "flush",      "promote",   "jump",          "rubbish",   "stall",
     "drift",        "ear",        "set",       "lacks",         "deny",      "reload",
     "break",        "scores",     "wrong",     "flood",         "forge",     "native",
+    "file",
 };
 static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",
-                                          "turns",    "split",  "modes", "lists",   "slots"};
+                                          "turns",    "split",  "modes", "lists",   "slots",
+                                          "generation"};
 
 #define MUTANT_NAME(id, name, text) name,
 static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};
@@ -63,7 +65,7 @@ enum fault_target fault_target(enum fault_kind kind)
 {
     if (kind <= FAULT_SLOW_DOWN || kind == FAULT_EAR)
         return TARGET_LINK;
-    if (kind == FAULT_STALL || kind == FAULT_RELOAD || kind == FAULT_WRONG)
+    if (kind == FAULT_STALL || kind == FAULT_RELOAD || kind == FAULT_FILE || kind == FAULT_WRONG)
         return TARGET_DAEMON;
     if (kind == FAULT_DENY || kind == FAULT_FLOOD)
         return TARGET_CLIENT;

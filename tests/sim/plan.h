@@ -88,7 +88,9 @@ static inline unsigned key_base(unsigned key)
     X(NATIVES, "natives") /* the native commands that a server knows, four bits for each */ \
     X(UNGUARDED, "unguarded") /* restart_guard: off, where no master loses its memory */ \
     X(LIAR, "liar") /* 1 + the master that makes up what watchers are told of holders; 0: none */ \
-    X(TURN, "turn_us") /* a daemon may handle events for so long before what is due */
+    X(TURN, "turn_us") /* a daemon may handle events for so long before what is due */ \
+    X(SET, "set") /* generations of masters: the servers of the first, a bit for each; 0: they do not change */ \
+    X(LISTED, "listed") /* daemons see the others' steps in <prefix>,daemons */
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
@@ -159,6 +161,7 @@ enum plan_class {
     CLASS_MODES,    /* an ordinary world of readers and writers */
     CLASS_LISTS,    /* lists of names that overlap, and locks of their names */
     CLASS_SLOTS,    /* names with numbered slots, under contention, and with the faults of ordinary worlds */
+    CLASS_GENERATION, /* the masters are replaced, and max_ttl changes, while daemons run: sim_generation.c */
     CLASSES
 };
 
@@ -200,6 +203,7 @@ enum fault_kind {
     FAULT_FLOOD,  /* client: it pipelines arg requests for tokens that nobody has */
     FAULT_FORGE,  /* master: a stranger publishes letters about name arg to all daemons */
     FAULT_NATIVE, /* master: it refuses native commands for a while; arg: NOPERM, or that it knows none */
+    FAULT_FILE,   /* daemon: its host gets another file; arg: the generation, and see sim_generation.c */
     FAULT_KINDS
 };
 
@@ -312,6 +316,9 @@ void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
 void swarm_lists(struct sim_plan *plan, struct swarm *swarm);
 void swarm_flood(struct sim_plan *plan, struct swarm *swarm, enum flood flood);
 void swarm_hands(struct sim_plan *plan, struct swarm *swarm); /* many wait for few names */
+/* sim_generation.c */
+void swarm_generation(struct sim_plan *plan, struct swarm *swarm);
+void plan_generation(struct sim_plan *plan);
 /* mixture.c: some worlds have three of the features and more. */
 void swarm_mixture(struct sim_plan *plan, struct swarm *swarm);
 unsigned plan_features(

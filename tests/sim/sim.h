@@ -86,6 +86,7 @@ enum item_kind {
     ITEM_STALL_OVER,   /* daemon a knows all that it can know of stall b of its host */
     ITEM_FORGE,        /* the next letter of fault b */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
+    ITEM_GENERATION,   /* the daemons' files are loaded, and connections follow the sets */
 };
 
 struct sim_item {
@@ -293,6 +294,9 @@ struct sim_daemon {
     int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
     uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
+    int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
+    uint16_t open;   /* the places that it dials */
+    uint32_t step;   /* by which it votes */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];
@@ -460,6 +464,7 @@ unsigned name_index(const struct name *name);
 /* How many slots the name has; 0: none. */
 unsigned name_slots(const struct sim_world *w, unsigned name);
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action);
+void node_open(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */
 void node_receive(struct sim_world *w, const struct sim_msg *msg);
 
@@ -547,6 +552,14 @@ void fault_begin(struct sim_world *w, const struct sim_record *fault, uint32_t i
 void fault_end(struct sim_world *w, const struct sim_record *fault);
 void rubbish_delete(const struct sim_world *w, struct sim_master *m);
 void heal_begin(struct sim_world *w);
+/* sim_generation.c */
+bool generation_class(const struct sim_world *w);
+struct coordinator_set generation_set(const struct sim_plan *plan, uint32_t generation, bool other);
+void generation_config(const struct sim_world *w, const struct sim_daemon *d, struct coordinator_config *config);
+void generation_stepped(struct sim_world *w, struct sim_daemon *d);
+void generation_asked(const struct sim_world *w, const struct sim_daemon *d, struct request *what);
+void generation_tick(struct sim_world *w);
+void generation_heal(struct sim_world *w);
 void heal_agreed(struct sim_world *w);
 void heal_tick(struct sim_world *w);
 

@@ -34,7 +34,7 @@ uint32_t daemon_id(const struct sim_daemon *d)
 struct coordinator_config daemon_config(const struct sim_world *w, const struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
-    return (struct coordinator_config){
+    struct coordinator_config config = {
         .masters = d->masters - d->first,
         .set.hash = param[P_ODD_FIRST] > 0 ? 1 + d->first : 0,
         .default_ttl_ms = d->max_ttl_ms,
@@ -62,6 +62,9 @@ struct coordinator_config daemon_config(const struct sim_world *w, const struct 
         .max_waits_per_client = 64,
         .self = self_of(d),
     };
+    if (generation_class(w))
+        generation_config(w, d, &config);
+    return config;
 }
 
 void daemon_start(struct sim_world *w, struct sim_daemon *d)
@@ -80,6 +83,7 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
     d->stall.within_trial = false;
     d->stall.started_us = w->now_us;
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
+    d->open = generation_class(w) ? coordinator_places(d->core) : 0;
     node_start(w, d);
 }
 
@@ -279,6 +283,7 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
         actions.list[i].master = (uint8_t)(actions.list[i].master + d->first);
     }
     d->random_used = actions.random_used;
+    generation_stepped(w, d);
     if (++d->steps % CHECK_EVERY == 0)
         coordinator_check(d->core);
     if (d->spin_us / 1000 != w->now_us / 1000) {
@@ -347,6 +352,8 @@ static void daemon_request(struct sim_world *w, struct sim_daemon *d, const stru
                                       .request = message->request,
                                       .target = message->target,
                                       .what = message->what};
+    if (generation_class(w))
+        generation_asked(w, d, &event.what);
     event.peer = rights_peer(w, d, w->oracle.session[message->session].client);
     w->oracle.session[message->session].unanswered++;
     oracle_asked(w, d, message->request);

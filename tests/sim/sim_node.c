@@ -30,15 +30,24 @@ void node_start(struct sim_world *w, struct sim_daemon *d)
         d->node[i].from_us = LONG_BEFORE;
         d->node[i].quarantined_us = LONG_BEFORE;
         d->node[i].dials = d->incarnation * 100000;
+        if (generation_class(w) && !(d->open >> i & 1))
+            continue;
         node_dial(w, d, i);
         ear_dial(w, d, i);
     }
 }
 
+void node_open(struct sim_world *w, struct sim_daemon *d, unsigned master)
+{
+    node_dial(w, d, master);
+    if (d->node[master].ear == 0)
+        ear_dial(w, d, master);
+}
+
 void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
-    if (!d->running || node->conn != 0)
+    if (!d->running || node->conn != 0 || (generation_class(w) && !(d->open >> master & 1)))
         return;
     uint32_t index;
     struct sim_conn *conn = conn_new(w, d->index, master, &index);

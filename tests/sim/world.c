@@ -218,6 +218,7 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
     case ITEM_HELLO: client_hello(w, item->b); break;
     case ITEM_STALL_HELLO: oracle_stall_hello(w, &w->daemon[item->a], item->b); break;
     case ITEM_STALL_OVER: oracle_stall_over(w, &w->daemon[item->a], item->b); break;
+    case ITEM_GENERATION: generation_tick(w); break;
     case ITEM_NOTICED: oracle_noticed_loss(w, &w->master[item->a], item->b); break;
     }
 }
@@ -344,6 +345,8 @@ static void world_begin(struct sim_world *w)
         client_start(w, &w->client[i]);
     }
     queue_push(w, param[P_HEAL] * 1000, ITEM_TICK, 0, 0, 0);
+    if (generation_class(w))
+        queue_push(w, 1000, ITEM_GENERATION, 0, 0, 0);
 }
 
 void world_run(struct sim_world *w, const struct sim_plan *plan)

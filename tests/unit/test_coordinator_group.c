@@ -428,7 +428,7 @@ T(the_key_of_a_later_version_ends_all)
     start(3);
     show_probes = true;
     at(2000);
-    vote("0", "TIME OK, PROBE UNREADABLE:2");
+    vote("0", "TIME OK, PROBE UNREADABLE:3");
     EXPECT_MASTER(0, "refused unreadable");
     EXPECT_MASTER(1, "refused group");
     EXPECT_MASTER(2, "refused group");

@@ -12,6 +12,7 @@
 #include "daemon/coordinator/keep/letter.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/secret.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mode/shared.h"
@@ -328,10 +329,10 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
     bool none_moved = tally->granted == 0;
     if (quorum_has(&c->quorum, moved))
         resume_extend(c, round);
-    else if (none_moved && quorum_blocks(&c->quorum, gone) && (late || silent == 0))
+    else if (none_moved && generation_denies(c, gone) && (late || silent == 0))
         resume_fail(c, round, REPLY_NOTHELD);
     else if (late ||
-             (!quorum_has(&c->quorum, can_move) && !(none_moved && quorum_blocks(&c->quorum, can_be_gone))))
+             (!quorum_has(&c->quorum, can_move) && !(none_moved && generation_denies(c, can_be_gone))))
         resume_fail(c, round, REPLY_NOQUORUM);
 }
 

@@ -645,6 +645,9 @@ struct coordinator {
     struct coordinator_config config;
     const struct mode *modes[MODES];
     struct quorum quorum;  /* who votes, and how many of them are needed */
+    struct generation generation;
+    /* config.max_ttl_ms is the largest of the steps s-1, s and s+1; locks get the smaller one of s and s+1. */
+    int64_t ttl_most_ms;
     int64_t full_ms;       /* length of a full quarantine: max_ttl and its drift */
     int64_t now_ms;        /* CLOCK_BOOTTIME plus behind_ms */
     int64_t behind_ms;     /* for how long CLOCK_BOOTTIME stood still in all */

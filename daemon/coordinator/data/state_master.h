@@ -102,6 +102,9 @@ struct master {
         bool marked;            /* the master has this group's key, and this daemon did not begin it */
         bool absent;            /* the key was absent although another master has it */
         struct group theirs;    /* WHY_GROUP: the key that was read there */
+        struct group shows;     /* the last key that was read there, whoever's ... */
+        bool there;             /* ... whether it was there when it was last asked for ... */
+        int64_t read_ms;        /* ... and when that was answered */
         uint64_t serial_before; /* doubt_serial() in the last handshake that went well, in the run run_id */
         uint32_t connection_before; /* number of that connection */
         int64_t gone_ms; /* on this daemon's clock: about when the last run answered last; 0: none did */
@@ -138,6 +141,29 @@ struct master {
         int64_t heard_ms;    /* when its last reply came, or watching began */
         int64_t rtt_us;      /* its smoothed round trip, as the driver measured it; 0: not known */
     } liveness;
+};
+
+/* By which masters this daemon votes: see generation.h. */
+enum generation_stage {
+    GENERATION_OUT,     /* by none: it has not begun, or the masters have gone on without it */
+    GENERATION_AT,      /* by those of its step */
+    GENERATION_RAISING, /* the same, while the masters are told of the next step */
+};
+
+struct generation {
+    enum generation_stage stage;
+    bool once;        /* it has been at a step: what it owes there is given back even while it is out */
+    uint32_t step;    /* s */
+    uint64_t before;  /* the hash of the set of s-1 */
+    uint32_t highest; /* the highest step that any master has shown */
+    /* At step 2g: generation g, g+1 if it is asked for, and g-1 while releases or its max_ttl matter. At step 2g+1:
+     * generation g, and g+1. */
+    struct coordinator_set here, next, past;
+    int64_t past_until_ms;
+    struct quorum steps[3]; /* of s-1, s and s+1; needed is 0 where the set is not known */
+    enum group_why why;     /* OUT: why it does not begin */
+    struct coordinator_daemons daemons;
+    bool told; /* daemons were told since the change was asked for, or since the start */
 };
 
 /* The question whose clock is wrong, a master's or this host's: see trial.h. */

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/mode/downgrade.h"
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/round/admission.h"
@@ -285,10 +286,10 @@ void extend_look(struct coordinator *c, struct round *round, bool late)
     masters_t silent = round_silent(round);
     masters_t missing = heal_known_missing(c, round, pool_find(&c->leases, round->lease));
     bool can_hold = quorum_has(&c->quorum, yes | (silent & round->votes));
-    bool can_be_gone = quorum_blocks(&c->quorum, missing | silent);
+    bool can_be_gone = generation_denies(c, missing | silent);
     if (quorum_has(&c->quorum, yes))
         quorum_holds(c, round, yes);
-    else if (quorum_blocks(&c->quorum, missing))
+    else if (generation_denies(c, missing))
         end_gone(c, round);
     else if (late || (!can_hold && !can_be_gone))
         end_unknown(c, round);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"
@@ -146,7 +147,7 @@ static bool release_decide(struct coordinator *c, struct release *release, bool 
 {
     masters_t deleted = release->deleted, gone = deleted | release->missing;
     bool over = late || release->unanswered == 0, enough = quorum_has(&c->quorum, gone);
-    if (quorum_blocks(&c->quorum, release->missing))
+    if (generation_denies(c, release->missing))
         release_answer(c, release, REPLY_NOTHELD);
     else if (release->bound ? enough || over : quorum_has(&c->quorum, deleted))
         release_answer(c, release, REPLY_UNLOCKED);

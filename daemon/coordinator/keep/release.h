@@ -47,5 +47,7 @@ bool release_look_stale(struct coordinator *c);
 bool release_again(struct coordinator *c, struct release *release, unsigned master);
 /* Notes that this master's connection is gone: no release gets an answer from it any more. */
 void releases_lost(struct coordinator *c, unsigned master);
+/* These masters are not used any more: what they owe runs out there. */
+void releases_leave(struct coordinator *c, masters_t masters);
 
 #endif

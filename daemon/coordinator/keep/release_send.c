@@ -105,3 +105,20 @@ void releases_lost(struct coordinator *c, unsigned master)
     lose_each(&c->releases_pending, masters_bit(master));
     lose_each(&c->releases_owed, masters_bit(master));
 }
+
+static void leave_each(struct in_flight_list *list, masters_t masters)
+{
+    for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
+        struct release *release = IN_FLIGHT_OWNER(release, in_flight);
+        if (!(release->owed & masters))
+            continue;
+        release->owed = masters_without(release->owed, masters);
+        in_flight_make_stale(list, in_flight);
+    }
+}
+
+void releases_leave(struct coordinator *c, masters_t masters)
+{
+    leave_each(&c->releases_pending, masters);
+    leave_each(&c->releases_owed, masters);
+}

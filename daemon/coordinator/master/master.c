@@ -2,6 +2,7 @@
 
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"
@@ -48,9 +49,19 @@ static void set_member(masters_t *set, masters_t bit, bool member)
     *set = member ? (masters_t)(*set | bit) : masters_without(*set, bit);
 }
 
-static bool votes_in(enum master_state state)
+/* Which sets the master is in. */
+static void place(struct coordinator *c, struct master *m)
 {
-    return state == MASTER_UP;
+    masters_t bit = masters_bit(m->index);
+    bool quarantine = m->state == MASTER_QUARANTINE, up = m->state == MASTER_UP;
+    set_member(&c->renewers, bit, up && generation_votes(c, m));
+    c->voters = agree_voters(c);
+    set_member(&c->extenders, bit, (up || quarantine) && generation_extends(c, m));
+    set_member(&c->releasers, bit, up || quarantine || m->state == MASTER_SLOW || m->state == MASTER_UNDOING);
+    if ((c->voters | c->extenders) & bit)
+        fresh_begin(c, m);
+    else
+        fresh_end(c, m);
 }
 
 void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why)
@@ -64,18 +75,17 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     m->memory.trusted |= to == MASTER_UP;
     if (to == MASTER_UP)
         c->fast = masters_without(c->fast, bit);
-    bool quarantine = to == MASTER_QUARANTINE;
-    set_member(&c->renewers, bit, votes_in(to));
-    c->voters = agree_voters(c);
-    set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
-    set_member(&c->releasers, bit,
-               to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);
-    if ((c->voters | c->extenders) & bit)
-        fresh_begin(c, m);
-    else
-        fresh_end(c, m);
+    place(c, m);
     if (to != MASTER_DOWN && to != MASTER_HANDSHAKE && to != MASTER_KILLING)
         m->handshake.ended_once = true;
+}
+
+void master_told_step(struct coordinator *c, struct master *m)
+{
+    bool voted = (c->renewers | c->extenders) & masters_bit(m->index);
+    place(c, m);
+    if (voted && !((c->renewers | c->extenders) & masters_bit(m->index)))
+        rounds_lost(c, m->index);
 }
 
 /* The pause before a refused master is asked again. It is short for WHY_MEMORY, where another daemon may be

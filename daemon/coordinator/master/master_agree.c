@@ -3,14 +3,17 @@
  * vote. */
 #include <string.h>
 
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/round/round.h"
 
-enum { GROUP_VERSION = 1 };
+enum { GROUP_VERSION = 2 };
 
 void agree_write(struct coordinator *c, struct master *m, enum command_verb verb)
 {
     struct command command = master_group_command(c, m, verb);
+    if (c->generation.stage == GENERATION_OUT)
+        return;
     master_ask(c, m, &command);
 }
 
@@ -54,7 +57,7 @@ static void differ(struct coordinator *c, struct master *m, const struct vote *v
         c->differ_ttl_ms = c->config.max_ttl_ms;
     }
     c->differing |= masters_bit(m->index);
-    if (vote->kind == VOTE_UNREADABLE || vote->group.step > 0)
+    if (vote->kind == VOTE_UNREADABLE)
         c->later |= masters_bit(m->index);
     else
         c->differ_ttl_ms = earlier_ms(c->differ_ttl_ms, vote->group.max_ttl_ms);
@@ -84,6 +87,10 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
     m->memory.heard_once = true;
     m->handshake.writing = false;
     m->memory.marked = false;
+    if (!generation_read(c, m, vote)) {
+        master_exclude(c, m, WHY_GROUP);
+        return AGREED_NOT;
+    }
     memset(&m->memory.theirs, 0, sizeof m->memory.theirs);
     if (vote->kind == VOTE_UNREADABLE && vote->number <= GROUP_VERSION) {
         agree_again(c, m);
@@ -92,10 +99,9 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
         return AGREED_NOT;
     }
     if (master_group_is_strange(c, vote)) {
-        bool known = there && group->step == 0;
-        if (known)
+        if (there)
             m->memory.theirs = *group;
-        differ(c, m, vote, known ? WHY_GROUP : WHY_UNREADABLE);
+        differ(c, m, vote, there ? WHY_GROUP : WHY_UNREADABLE);
         return AGREED_NOT;
     }
     m->memory.marked = there && !m->memory.began;
@@ -113,9 +119,10 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
 }
 
 /* A daemon that knows no set= wrote the key, or rewrote it. */
-bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote)
+bool agree_is_unnamed(const struct coordinator *c, const struct master *m, const struct vote *vote)
 {
-    return c->config.set.hash != 0 && vote->kind == VOTE_GROUP && vote->group.set == 0;
+    return c->config.set.hash != 0 && vote->kind == VOTE_GROUP && vote->group.set == 0 &&
+           !generation_is_late(c, m, &vote->group);
 }
 
 /* A daemon with another set may have been first: only the key itself shows whose it is. */

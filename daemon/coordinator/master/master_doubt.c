@@ -2,6 +2,7 @@
  * them. */
 #include <string.h>
 
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 
 enum {
@@ -180,9 +181,11 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
         if (is_too_early(c, m, &vote->group) || doubt_is_papered_over(c, m, &vote->group) ||
             m->memory.another_key)
             return same ? WHY_MEMORY : WHY_PROMOTED;
+        if (generation_forgot(c, m, &vote->group))
+            return WHY_MEMORY;
         return doubt_is_young(c, m) ? WHY_MEMORY : WHY_NONE;
     }
-    if (m->memory.unreadable)
+    if (m->memory.unreadable || generation_is_under_way(c))
         return WHY_MEMORY;
     if (is_remembered(c, m))
         return same ? WHY_MEMORY : WHY_RESTART;

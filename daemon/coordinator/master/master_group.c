@@ -3,6 +3,7 @@
  * acts on that. */
 #include <string.h>
 
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 
 enum {
@@ -38,12 +39,9 @@ enum master_why master_group_why(const char *word, enum master_why otherwise)
 struct command master_group_command(const struct coordinator *c, const struct master *m,
                                     enum command_verb verb)
 {
-    struct command command = {.verb = verb,
-                              .number = (uint64_t)master_group_px_ms(c),
-                              .waited_ms = (uint64_t)c->full_ms,
-                              .group.set = c->config.set.hash};
-    command.group.masters = c->config.set.masters;
-    command.group.max_ttl_ms = c->config.max_ttl_ms;
+    struct command command = {.verb = verb, .waited_ms = (uint64_t)c->full_ms};
+    generation_mark(c, m, &command.group);
+    command.number = command.group.step == 0 ? (uint64_t)master_group_px_ms(c) : 0;
     command.group.from_ms = m->memory.from_ms;
     if (m->memory.from_ms > m->clock.time_ms) {
         memcpy(command.group.by, m->memory.by, GROUP_WORD);
@@ -55,18 +53,15 @@ struct command master_group_command(const struct coordinator *c, const struct ma
 
 bool master_group_is_strange(const struct coordinator *c, const struct vote *vote)
 {
-    const struct group *group = &vote->group;
-    bool other_set = group->set != 0 && c->config.set.hash != 0 && group->set != c->config.set.hash;
     return vote->kind == VOTE_UNREADABLE ||
-           (vote->kind == VOTE_GROUP && (group->step > 0 || group->masters != c->config.set.masters ||
-                                         group->max_ttl_ms != c->config.max_ttl_ms || other_set));
+           (vote->kind == VOTE_GROUP && generation_told(c, &vote->group) == GENERATION_OTHER);
 }
 
 /* If a key were written before all masters were read, it could be the first key of a second group. */
 bool master_group_may_write(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (!c->masters[i].memory.heard_once && !c->masters[i].handshake.ended_once)
+        if ((coordinator_places(c) & masters_bit(i)) && !c->masters[i].memory.heard_once && !c->masters[i].handshake.ended_once)
             return false;
     return true;
 }

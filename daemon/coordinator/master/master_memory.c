@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/round/round.h"
@@ -255,11 +256,15 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     doubt_note_amiss(c, m, vote);
     if (agree_judge(c, m, vote) != AGREED)
         return;
-    bool there = vote->kind == VOTE_GROUP, unnamed = agree_is_unnamed(c, vote);
+    bool there = vote->kind == VOTE_GROUP, unnamed = agree_is_unnamed(c, m, vote);
     m->handshake.waiting = (!there || unnamed) && !master_group_may_write(c);
     m->handshake.unnamed = unnamed;
     if (m->handshake.waiting)
         return;
+    if (!there && !generation_may_write(c, m)) {
+        master_exclude(c, m, WHY_GROUP);
+        return;
+    }
     if ((unnamed && m->handshake.read_back) || doubt_note_absence(c, m, vote)) {
         master_exclude(c, m, WHY_MEMORY);
         return;
@@ -281,7 +286,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     }
     if (why == WHY_NONE)
         adopt_from(c, m, &vote->group, doubt_of_run(c, m));
-    if (why != WHY_NONE || unnamed || is_beyond(c, m, &vote->group))
+    if (why != WHY_NONE || unnamed || is_beyond(c, m, &vote->group) || generation_is_late(c, m, &vote->group))
         agree_write(c, m, COMMAND_GROUP_SET);
     if (another)
         outlive_run(c, m);
@@ -329,6 +334,8 @@ void memory_go_on(struct coordinator *c, struct master *m)
 void probe_send(struct coordinator *c, struct master *m)
 {
     struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)master_group_px_ms(c)};
+    if (generation_lasts(c, m))
+        probe = (struct command){.verb = COMMAND_PROBE_LASTING};
     m->liveness.probing = true;
     m->liveness.probed_ms = c->now_ms;
     if (m->handshake.untried)
@@ -344,7 +351,8 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
                                    const struct vote *vote)
 {
     bool refused = vote->kind == VOTE_ERROR; /* an error tells nothing about the key */
-    bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
+    bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0 &&
+                !generation_forgot(c, m, &vote->group);
     if (refused)
         return WHY_NONE;
     return ours && !doubt_is_papered_over(c, m, &vote->group) && !m->memory.another_key ? WHY_NONE
@@ -365,6 +373,10 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
         master_exclude(c, m, WHY_GROUP); /* no key is written now */
         return;
     }
+    if (why != WHY_NONE && vote->kind == VOTE_NO && !generation_may_write(c, m)) {
+        master_exclude(c, m, WHY_GROUP);
+        return;
+    }
     if (why != WHY_NONE) {
         doubt(c, m, why);
         agree_write(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_SET : COMMAND_GROUP_NEW);
@@ -378,7 +390,8 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     if (adopt_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
     /* A daemon that knows no set= rewrote the key, or the clock was set back. */
-    if (agreed == AGREED && (agree_is_unnamed(c, vote) || is_beyond(c, m, &vote->group)))
+    if (agreed == AGREED && (agree_is_unnamed(c, m, vote) || is_beyond(c, m, &vote->group) ||
+                             generation_is_late(c, m, &vote->group)))
         agree_write(c, m, COMMAND_GROUP_SET);
 }
 

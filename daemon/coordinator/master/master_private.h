@@ -12,6 +12,8 @@
 
 /* Moves the master to another state, and to or from the sets of voters, extenders and releasers. */
 void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why);
+/* What the master's key shows, or this daemon's step, has changed: whether the master's answers count is judged anew. */
+void master_told_step(struct coordinator *c, struct master *m);
 /* Changes the reason for the present state. */
 void master_say_why(struct master *m, enum master_why why);
 /* Takes the master out of use. The connection stays, and the handshake is repeated after a pause. */
@@ -108,7 +110,7 @@ static inline masters_t agree_voters(const struct coordinator *c)
     return agree_holds(c) ? 0 : c->renewers;
 }
 /* Whether the key does not say which set of masters it belongs to. */
-bool agree_is_unnamed(const struct coordinator *c, const struct vote *vote);
+bool agree_is_unnamed(const struct coordinator *c, const struct master *m, const struct vote *vote);
 /* Whether no key is written, or about to be, that was not read back. */
 bool agree_is_settled(const struct coordinator *c);
 /* Reads the key again, to which this daemon has just added its set: it is judged once more. */

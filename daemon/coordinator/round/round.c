@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/name/cut.h"
 
@@ -22,7 +23,8 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     round->phase = phase;
     round->t0_ms = c->now_ms;
     round->memories = c->memories;
-    round->ttl_ms = (int32_t)ttl_ms;
+    /* A lock that waited, or is renewed, gets no longer TTL than new ones do by now. */
+    round->ttl_ms = (int32_t)(token_is_mark(token) ? ttl_ms : earlier_ms(ttl_ms, c->ttl_most_ms));
     round->token = *token;
     round->name = intern_name_again(&c->intern, name);
     round_wait(c, round);

@@ -192,7 +192,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .name = intern_name(&c->intern, &what->name),
         .token = &what->token,
         .ttl_ms = c->config.max_ttl_ms,
-        .may = masters_all(c->config.masters), /* which masters were sent the key is not known here */
+        .may = coordinator_places(c), /* which masters were sent the key is not known here */
         .resource = fit_unlock(c, what),
         .wakes = true, /* which daemons wait for the lock is not known here */
         .session = event->session,
