@@ -69,7 +69,7 @@ void oracle_watch_told(struct sim_world *w, const struct sim_daemon *d, uint32_t
     trace_add(w, TRACE_NOTICE, d->index, session, NOTICE_NOW, now->state, 0, now->fence, name);
     if (watch->name != 1 + name)
         violation(w, 14, "d%u tells session %u of n%u, which it does not watch", d->index, session, name);
-    if (now->data.len != 0 && now->fence < watch->fence)
+    if (now->data.len != 0 && now->fence < watch->fence && !older_is_back(w, d, watch->text))
         violation(w, 14, "d%u tells session %u fence %llu of n%u after %llu", d->index, session,
                   (unsigned long long)now->fence, name, (unsigned long long)watch->fence);
     if (now->data.len != 0)
