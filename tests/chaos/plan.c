@@ -1,6 +1,5 @@
 #include "tests/chaos/plan.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "tests/chaos/history.h"
@@ -67,11 +66,13 @@ static enum fault_kind pick_kind(uint64_t seed, unsigned number, uint32_t kinds)
     return FAULT_DELAY;
 }
 
-static unsigned pick_master(uint64_t seed, unsigned number, int64_t at_us)
+static unsigned pick_master(uint64_t seed, unsigned number, int64_t at_us, bool spare)
 {
     uint64_t epoch = (uint64_t)(at_us / EPOCH_US);
     uint64_t weak = draw(seed, WHOSE_EPOCH, epoch, 0);
     unsigned first = (unsigned)(weak % MASTERS), second = (unsigned)(weak / MASTERS % (MASTERS - 1));
+    if (spare)
+        return first;
     if (draw(seed, WHOSE_EPOCH, epoch, 1) % OPEN_EPOCHS == 0)
         return pick(seed, number, WHAT_MASTER, MASTERS);
     return pick(seed, number, WHAT_MASTER, 2) == 0 ? first : (first + 1 + second) % MASTERS;
@@ -86,11 +87,11 @@ static int64_t pick_us(uint64_t seed, unsigned number, enum what what, unsigned 
 }
 
 static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsigned daemons,
-                       unsigned clients)
+                       unsigned clients, bool spare)
 {
     bool all = pick(seed, number, WHAT_ALL, 3) == 0;
     bool link = fault->kind <= FAULT_ORPHAN;
-    fault->master = pick_master(seed, number, fault->at_us);
+    fault->master = pick_master(seed, number, fault->at_us, spare);
     fault->daemon = link && all ? ALL_DAEMONS : pick(seed, number, WHAT_DAEMON, daemons);
     fault->client = pick(seed, number, WHAT_CLIENT, clients);
     fault->for_us = pick_us(seed, number, WHAT_FOR, 3, LONGEST_BITS); /* 8 ms .. 4 s */
@@ -107,7 +108,7 @@ static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsi
 }
 
 unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,
-                   unsigned clients)
+                   unsigned clients, bool spare)
 {
     unsigned count = 0;
     for (int64_t at_us = 0; kinds != 0 && count < FAULTS_PLANNED; count++) {
@@ -115,7 +116,7 @@ unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_
         if (at_us >= length_us)
             break;
         list[count] = (struct fault){.at_us = at_us, .kind = pick_kind(seed, count, kinds)};
-        fault_fill(&list[count], seed, count, daemons, clients);
+        fault_fill(&list[count], seed, count, daemons, clients, spare);
     }
     return count;
 }
