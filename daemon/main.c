@@ -245,8 +245,8 @@ static void check_print_group(const struct conf *conf)
 {
     static char names[CONF_SET_BYTES];
     unsigned voters = conf_set_voters(conf->nodes, conf->masters);
-    conf_set_names(conf->nodes, conf->masters, ' ', names);
-    printf("masters: %s (set %016" PRIx64 ")\n", names, conf_set_hash(conf->nodes, conf->masters));
+    conf_set_names(conf, conf->nodes, conf->masters, ' ', names);
+    printf("masters: %s (set %016" PRIx64 ")\n", names, conf_set_hash(conf, conf->nodes, conf->masters));
     printf("generation %" PRId64 ": %u votes of %u are needed", conf->generation, conf->masters / 2 + 1,
            conf->masters);
     if (voters < conf->masters)

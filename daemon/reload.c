@@ -106,6 +106,7 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients, struc
     } else {
         if (fresh.max_clients == read_max_clients)
             fresh.max_clients = conf->max_clients;
+        conf_keep_serves(conf, &fresh, log_change, &tally);
         hint_generation(&tally, conf, &fresh);
         bool group = conf_group_differs(conf, &fresh) && loop_change_group(loop, &fresh);
         conf_update(conf, &fresh, group, log_change, &tally);

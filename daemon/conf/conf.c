@@ -95,6 +95,10 @@ static const struct conf_row host_rows[] = {
     {"name", &conf_host, 0, CONF_HOST_BYTES, 0, 0, NULL, CONF_AT_ONCE, NULL},
 };
 
+static const struct conf_row serves_rows[] = {
+    {"pattern", &conf_served_name, 0, NAME_BYTES + 3, 0, 0, NULL, CONF_AT_ONCE, NULL},
+};
+
 static const struct conf_row node_rows[] = {
     {KEY("url", conf_node_url, conf_node, address)},
     {KEY("name", conf_node_name, conf_node, name)},
@@ -145,6 +149,11 @@ static const struct conf_kind hosts = {
     .things = "names", .advice = "write one name a line, as in \"- locks.example.com\"",
     .lone = true,      .empty = true,
 };
+static const struct conf_kind serves = {
+    ROWS(serves_rows),    ITEMS(CONF_SERVES_MOST, NAME_BYTES + 3, conf, serves_count),
+    .things = "patterns", .advice = "write one pattern a line, as in \"- 'jobs/*'\"",
+    .lone = true,         .empty = true,
+};
 /* Nothing can be said of a master that is not there. */
 static bool node_done(const struct conf_value *v, char why[CONF_WHY_BYTES])
 {
@@ -186,6 +195,7 @@ const struct conf_row conf_settings[] = {
     {"node_user", &conf_node_user, AT(node_user), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_password_file", &conf_password_path, AT(node_password_file), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_tls", &client_tls, AT(node_tls), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
+    {"serves", &serves, AT(serves), 0, 0, NULL, CONF_ALL_RESTART, NULL},
     {"key_prefix", &conf_prefix, AT(key_prefix), 0, 0, "redlock:", CONF_ALL_RESTART, NULL},
     {"default_ttl", &conf_duration, AT(default_ttl_ms), 10, 24 * H, "10s", CONF_AT_ONCE, "max_ttl"},
     {"min_ttl", &conf_duration, AT(min_ttl_ms), 10, H, "100ms", CONF_AT_ONCE, "max_ttl"},

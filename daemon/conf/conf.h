@@ -21,6 +21,7 @@ enum {
     CONF_PASSWORD_BYTES = 8193, /* a file may have so many: the tokens of cloud services have up to 3 KB */
     CONF_PREFIX_BYTES = 64,
     CONF_HTTP_HOSTS = 16,
+    CONF_SERVES_MOST = 16,   /* patterns */
     CONF_VALUE_BYTES = 2048, /* a row's: a master's with four paths of its own is the longest */
 };
 
@@ -79,6 +80,8 @@ struct conf {
     char node_password_file[1024];
     struct wire_settings node_tls;
     char key_prefix[CONF_PREFIX_BYTES + 1];
+    char serves[CONF_SERVES_MOST][NAME_BYTES + 3]; /* patterns of names, also behind a !: conf_serves.h */
+    unsigned serves_count;                         /* 0: all names */
     int64_t default_ttl_ms, min_ttl_ms, max_ttl_ms;
     int64_t node_timeout_ms;
     int64_t min_validity_ms;
@@ -154,6 +157,9 @@ bool conf_group_differs(const struct conf *conf, const struct conf *fresh);
 /* Whether a master of both has another address, or another no_kill, so that this daemon must be restarted. Writes
  * its name. */
 bool conf_master_moved(const struct conf *conf, const struct conf *fresh, char name[CONF_NAME_BYTES]);
+/* Takes serves: of conf into fresh, and tells where they differed: to be called first. */
+void conf_keep_serves(const struct conf *conf, struct conf *fresh,
+                      void (*told)(void *arg, const struct conf_change *change), void *arg);
 /* Copies from fresh (complete and consistent) the settings that may change while the daemon runs, so that
  * conf stays consistent. told() is called for each difference, including the ones that were not taken. group:
  * whether what conf_group_differs() asks about is taken as well. */

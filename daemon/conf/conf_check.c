@@ -5,6 +5,7 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_serves.h"
 #include "daemon/wire/wire.h"
 
 #define QUARANTINE "(max_ttl is also how long a restarted master is kept out)"
@@ -82,6 +83,13 @@ static void conf_check_guard(struct conf_reader *r)
                     r, &list.places[i], list.key,
                     "no_kill needs restart_guard: on, since a quarantine takes the place of CLIENT KILL");
     }
+}
+
+static void conf_check_serves(struct conf_reader *r)
+{
+    const struct conf_place *place = conf_place(r, "serves");
+    if (place->line && !place->broken && !conf_serves_some(r->conf))
+        conf_fault(r, place, "serves", "every name is an exception: write \"*\" first, for all others");
 }
 
 static void conf_check_break(struct conf_reader *r)
@@ -389,6 +397,7 @@ void conf_check(struct conf_reader *r)
     conf_check_ttls(r);
     conf_check_masters(r);
     conf_check_guard(r);
+    conf_check_serves(r);
     conf_check_break(r);
     conf_check_share(r, "max_clients_per_peer", "max_clients");
     conf_check_share(r, "max_locks_per_peer", "max_locks");

@@ -6,6 +6,7 @@
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_serves.h"
 #include "daemon/conf/conf_set.h"
 
 const char *conf_shown(char *out, size_t size, const char *text)
@@ -278,6 +279,19 @@ const struct conf_kind conf_server_name = {
     .quoted = true, .hidden = true};
 const struct conf_kind conf_host = {STRING, "the name of a host, without a port, as in locks.example.com",
                                     .fits = is_host, .quoted = true};
+
+static bool serves_set(const struct conf_value *v, const char *text, char why[CONF_WHY_BYTES])
+{
+    const char *wrong = conf_serves_wrong(text);
+    char shown[80];
+    if (wrong)
+        snprintf(why, CONF_WHY_BYTES, "%s%s", conf_shown(shown, sizeof shown, text), wrong);
+    else
+        memcpy(field(v), text, strlen(text) + 1);
+    return !wrong;
+}
+
+const struct conf_kind conf_served_name = {serves_set, string_show, .quoted = true};
 
 static bool node_name_set(const struct conf_value *v, const char *text, char why[CONF_WHY_BYTES])
 {

@@ -87,7 +87,7 @@ static void conf_check_between(struct conf_reader *r)
     conf_check_shared(r);
     struct conf_between step =
         conf_set_between(conf->nodes_before, conf->masters_before, conf->nodes, conf->masters);
-    conf_set_names(conf->nodes_before, conf->masters_before, ' ', names);
+    conf_set_names(conf, conf->nodes_before, conf->masters_before, ' ', names);
     if (step.servers > MASTERS)
         conf_fault(r, place, "nodes_before", "it and nodes have %u servers together; at most %u are possible",
                    step.servers, (unsigned)MASTERS);

@@ -13,6 +13,7 @@
  *     conf_show.c     settings -> YAML, and rows of SHOW CONFIG
  *     conf_update.c   a file that was read again
  *     conf_address.c  addresses and URLs
+ *     pattern.c       patterns of names; conf_serves.c: the names that this daemon serves
  *     conf_set.c      the names of the masters, their hash, and the step from one list to the next
  *     users.c         who a client is, and what it may do */
 #ifndef REDLOCKD_CONF_PRIVATE_H
@@ -23,7 +24,7 @@
 #include "daemon/conf/conf.h"
 
 enum {
-    CONF_KEYS = 39,
+    CONF_KEYS = 40,
     CONF_WHY_BYTES = 512,
     CONF_FILE_BYTES = 1 << 20,
     CONF_FAULTS_MOST = 100, /* more errors than these are not looked for: aliases could make millions */
@@ -98,7 +99,7 @@ extern const struct conf_kind conf_duration, conf_size, conf_count, conf_on_off,
     conf_level, conf_verify, conf_client_cert, conf_fin, conf_serve, conf_mode, conf_prefix, conf_node_user,
     conf_password_path, conf_tls_path, conf_server_name, conf_host, conf_node_name, conf_listen_address,
     conf_node_url, conf_user_name, conf_user_uid, conf_user_gid, conf_user_cert, conf_user_pattern,
-    conf_user_secret;
+    conf_user_secret, conf_served_name;
 
 /* Whether something identifies a user. */
 bool conf_user_done(const struct conf_value *v, char why[CONF_WHY_BYTES]);

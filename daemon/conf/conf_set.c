@@ -11,7 +11,8 @@
 #include "daemon/coordinator/base/quorum.h"
 
 struct set_names {
-    char name[MASTERS][CONF_NAME_BYTES];
+    char name[MASTERS + CONF_SERVES_MOST][CONF_NAME_BYTES];
+    unsigned count;
 };
 
 static void lower(char *text)
@@ -69,19 +70,24 @@ static int by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void sorted(const struct conf_node nodes[], unsigned count, struct set_names *names)
+/* No master's name has a parenthesis. */
+static void sorted(const struct conf *conf, const struct conf_node nodes[], unsigned count,
+                   struct set_names *names)
 {
     for (unsigned i = 0; i < count; i++)
         conf_set_name(&nodes[i], names->name[i]);
-    qsort(names->name, count, sizeof names->name[0], by_text);
+    for (unsigned i = 0; i < conf->serves_count; i++)
+        snprintf(names->name[count + i], CONF_NAME_BYTES, "serves(%s)", conf->serves[i]);
+    names->count = count + conf->serves_count;
+    qsort(names->name, names->count, sizeof names->name[0], by_text);
 }
 
-uint64_t conf_set_hash(const struct conf_node nodes[], unsigned count)
+uint64_t conf_set_hash(const struct conf *conf, const struct conf_node nodes[], unsigned count)
 {
     struct set_names names;
     uint64_t hash = UINT64_C(14695981039346656037);
-    sorted(nodes, count, &names);
-    for (unsigned i = 0; i < count; i++) {
+    sorted(conf, nodes, count, &names);
+    for (unsigned i = 0; i < names.count; i++) {
         for (const char *at = names.name[i]; *at; at++)
             hash = (hash ^ (uint8_t)*at) * UINT64_C(1099511628211);
         hash = (hash ^ '\n') * UINT64_C(1099511628211);
@@ -89,13 +95,14 @@ uint64_t conf_set_hash(const struct conf_node nodes[], unsigned count)
     return hash != 0 ? hash : 1;
 }
 
-void conf_set_names(const struct conf_node nodes[], unsigned count, char between, char out[CONF_SET_BYTES])
+void conf_set_names(const struct conf *conf, const struct conf_node nodes[], unsigned count, char between,
+                    char out[CONF_SET_BYTES])
 {
     struct set_names names;
     size_t len = 0;
-    sorted(nodes, count, &names);
+    sorted(conf, nodes, count, &names);
     out[0] = '\0';
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < names.count; i++) {
         if (strcmp(names.name[i], CONF_VACANT) == 0)
             continue;
         if (len > 0)

@@ -5,7 +5,9 @@
  *     unix:/run/redis.sock, redis://127.0.0.1:1   hosta!/run/redis.sock?db=0, hosta!127.0.0.1:1/0: another server
  *                                                 on each host
  *     {url: "redis://10.9.0.1:6379", name: m1}    m1: for hosts that reach a server by different addresses
- *     vacant                                      vacant: counts in N, and in the hash */
+ *     vacant                                      vacant: counts in N, and in the hash
+ *
+ * Patterns of serves: are names of the set, too, written as serves(PATTERN). */
 #ifndef REDLOCKD_CONF_SET_H
 #define REDLOCKD_CONF_SET_H
 
@@ -13,14 +15,16 @@
 
 #define CONF_VACANT "vacant"
 
-enum { CONF_SET_BYTES = MASTERS * CONF_NAME_BYTES, CONF_SET_HEX = 16 };
+enum { CONF_SET_BYTES = (MASTERS + CONF_SERVES_MOST) * CONF_NAME_BYTES, CONF_SET_HEX = 16 };
 
 /* The name of a master in the set. */
 void conf_set_name(const struct conf_node *node, char out[CONF_NAME_BYTES]);
-/* FNV-1a-64 of the sorted names, each with a line's end behind it; never 0. */
-uint64_t conf_set_hash(const struct conf_node nodes[], unsigned count);
+/* FNV-1a-64 of the sorted names, each with a line's end behind it; never 0. The nodes are those of conf, or those before
+ * them. */
+uint64_t conf_set_hash(const struct conf *conf, const struct conf_node nodes[], unsigned count);
 /* The sorted names with that character between them, without vacant places. */
-void conf_set_names(const struct conf_node nodes[], unsigned count, char between, char out[CONF_SET_BYTES]);
+void conf_set_names(const struct conf *conf, const struct conf_node nodes[], unsigned count, char between,
+                    char out[CONF_SET_BYTES]);
 /* How many places are not vacant. */
 unsigned conf_set_voters(const struct conf_node nodes[], unsigned count);
 /* The index of the master with that name; count: there is none. */

@@ -32,7 +32,20 @@ static bool differs(struct update *u, const struct conf_row *setting)
 
 static uint64_t set_of(const struct conf *conf)
 {
-    return conf_set_hash(conf->nodes, conf->masters);
+    return conf_set_hash(conf, conf->nodes, conf->masters);
+}
+
+/* What is served is a part of the set, and no change of masters changes it: until a restart the file is taken to say what
+ * it said. */
+void conf_keep_serves(const struct conf *conf, struct conf *fresh,
+                      void (*told)(void *arg, const struct conf_change *change), void *arg)
+{
+    if (conf->serves_count == fresh->serves_count &&
+        memcmp(conf->serves, fresh->serves, sizeof conf->serves) == 0)
+        return;
+    memcpy(fresh->serves, conf->serves, sizeof fresh->serves);
+    fresh->serves_count = conf->serves_count;
+    told(arg, &(struct conf_change){.key = "serves", .when = CONF_ALL_RESTART});
 }
 
 /* The master of the other configuration with the name of this one; NULL: it has none. */

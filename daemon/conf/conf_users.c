@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/pattern.h"
 #include "proto/line_piece.h"
 
 /* Says in why what is wrong; the result is always false. */
@@ -135,24 +136,13 @@ static bool cert_set(const struct conf_value *v, const char *text, char why[CONF
     return may_identify(v->record, why) && mark_add(v, 0, text, why);
 }
 
-/* A pattern that no name of a lock can match would look like a right. */
 static bool pattern_set(const struct conf_value *v, const char *text, char why[CONF_WHY_BYTES])
 {
-    size_t len = strlen(text);
-    bool open = len > 0 && text[len - 1] == '*';
-    struct piece fixed = {text, open ? len - 1 : len};
+    const char *wrong = pattern_wrong(text);
     char shown[80];
 
-    conf_shown(shown, sizeof shown, text);
-    if (memchr(text, ',', len))
-        return refuse(why, "%s has a comma, which no name has; write one pattern an item", shown);
-    if (memchr(fixed.text, '*', fixed.len))
-        return refuse(why, "%s: a * stands only at the end of a pattern, for any rest", shown);
-    if (fixed.len > 0 ? !piece_is_word(fixed, NAME_BYTES) : !open)
-        return refuse(why,
-                      "%s can match no name: a name has 1 to 200 visible characters except , \" = and no "
-                      "# or : first",
-                      shown);
+    if (wrong)
+        return refuse(why, "%s%s", conf_shown(shown, sizeof shown, text), wrong);
     return mark_add(v, 0, text, why);
 }
 

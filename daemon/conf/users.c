@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "daemon/conf/pattern.h"
 #include "proto/names.h"
 
 struct users *users_new(void)
@@ -99,15 +100,6 @@ const struct user *users_find(const struct users *users, const struct user_clien
 }
 
 /* ---- what ---- */
-
-static bool pattern_fits(const char *pattern, const char *name, size_t name_len)
-{
-    size_t len = strlen(pattern);
-
-    if (len > 0 && pattern[len - 1] == '*')
-        return name_len >= len - 1 && memcmp(name, pattern, len - 1) == 0;
-    return name_len == len && memcmp(name, pattern, len) == 0;
-}
 
 static bool user_may_one(const struct users *users, const struct user *user, enum user_mark_kind kind,
                          const char *name, size_t len)

@@ -391,6 +391,8 @@ struct conn *admit_next(struct conns *all);
 bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal);
 void request_start(struct conn *c, struct request *what);
 void request_refuse(struct conn *c, const struct refusal *refusal);
+/* Answers a request, which was read well, with a code and words. */
+void request_forbid(struct conn *c, const struct request *what, enum reply_code code, const char *text);
 
 /* ---- conn_input.c ---- */
 void input_read(struct conn *c);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/clock.h"
+#include "daemon/conf/conf_serves.h"
 #include "daemon/conn/conn_private.h"
 
 bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal)
@@ -101,13 +102,33 @@ static void request_hand_over(struct conn *c, const struct request *what)
     }
 }
 
+void request_forbid(struct conn *c, const struct request *what, enum reply_code code, const char *text)
+{
+    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name, .order = what->order};
+
+    (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
+    c->all->counts.answers[what->verb][code]++;
+    output_done(c, line_format_refusal(output_line(c), &refusal));
+}
+
+/* Another redlockd has the masters of the other names. What was taken here before a restart ends there, too. */
+static bool request_is_served(struct conn *c, const struct request *what)
+{
+    if (what->name.len == 0 || conf_serves_name(c->all->conf, &what->name))
+        return true;
+    request_forbid(c, what, REPLY_DENIED,
+                   "this redlockd does not serve that name (serves: in its configuration): ask the redlockd "
+                   "of its masters");
+    return false;
+}
+
 void request_start(struct conn *c, struct request *what)
 {
     if (what->tag.len && pending_tagged(c, &what->tag)) {
         request_refuse_duplicate(c, &what->tag);
         return;
     }
-    if (!user_allows(c, what))
+    if (!user_allows(c, what) || !request_is_served(c, what))
         return;
     if (what->kept) { /* nobody holds the name: the masters know whether it is kept */
         request_look_up(c, what);

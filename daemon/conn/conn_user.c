@@ -160,15 +160,6 @@ void user_identify(struct conn *c)
 
 /* ---- AUTH ---- */
 
-static void user_refuse(struct conn *c, const struct request *what, enum reply_code code, const char *text)
-{
-    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name, .order = what->order};
-
-    (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
-    c->all->counts.answers[what->verb][code]++;
-    output_done(c, line_format_refusal(output_line(c), &refusal));
-}
-
 /* A secret must not cross a network in the clear. */
 static bool is_private(const struct conn *c)
 {
@@ -247,11 +238,12 @@ void user_auth(struct conn *c, struct request *what)
     if (!is_private(c)) {
         c->all->stats.auth_failed++;
         conn_tell(c, "auth_failed", plain_tcp);
-        user_refuse(c, what, REPLY_AUTH, plain_tcp);
+        request_forbid(c, what, REPLY_AUTH, plain_tcp);
     } else if (!users) {
-        user_refuse(c, what, REPLY_AUTH, "this redlockd has no users: nobody needs to say who it is");
+        request_forbid(c, what, REPLY_AUTH, "this redlockd has no users: nobody needs to say who it is");
     } else if (is_busy(c)) {
-        user_refuse(c, what, REPLY_AUTH, "only while this connection has no lock and no request under way");
+        request_forbid(c, what, REPLY_AUTH,
+                       "only while this connection has no lock and no request under way");
     } else if ((user = auth_user(users, what))) {
         auth_succeed(c, what, user);
     } else {
@@ -276,9 +268,9 @@ static void deny(struct conn *c, const struct request *what, const struct user *
 
     c->all->stats.denied++;
     if (!user) {
-        user_refuse(c, what, REPLY_AUTH,
-                    is_private(c) ? "this connection is no user's: AUTH <user> <secret> first"
-                                  : "this connection is no user's, and over plain TCP it cannot AUTH");
+        request_forbid(c, what, REPLY_AUTH,
+                       is_private(c) ? "this connection is no user's: AUTH <user> <secret> first"
+                                     : "this connection is no user's, and over plain TCP it cannot AUTH");
         return;
     }
     const char *may_not = "lock it";
@@ -289,7 +281,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
     else if (what->verb == VERB_BREAK)
         may_not = "break it: that takes admin";
     (void)snprintf(text, sizeof text, "user %s may not %s", user->name, may_not);
-    user_refuse(c, what, REPLY_DENIED, text);
+    request_forbid(c, what, REPLY_DENIED, text);
 }
 
 static bool may_show(const struct users *users, const struct user *user, enum show show)

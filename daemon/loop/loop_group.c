@@ -110,7 +110,7 @@ bool group_set(const struct places *places, const struct conf *conf, bool before
     };
     if (count == 0)
         return true;
-    set->hash = conf_set_hash(nodes, count);
+    set->hash = conf_set_hash(conf, nodes, count);
     if (!places_plan(places, nodes, count, place_of, &set->of))
         return false;
     for (unsigned i = 0; i < count; i++)
@@ -134,7 +134,7 @@ static void reload_text(const struct loop_view *view, const struct reload_answer
 {
     static char names[CONF_SET_BYTES];
     uint32_t runs = answer->generation;
-    conf_set_names(view->conf->nodes, view->conf->masters, ' ', names);
+    conf_set_names(view->conf, view->conf->nodes, view->conf->masters, ' ', names);
     out[0] = '\0';
     switch (answer->group) {
     case RELOAD_SAME:

@@ -32,14 +32,15 @@ static void px_text(const struct loop_set *set, char out[32])
     snprintf(out, 32, "%lld", (long long)(twice_ms > KEEP_MS ? twice_ms : KEEP_MS));
 }
 
-static void describe(struct set_text *out, const struct conf_node nodes[], unsigned count, int64_t max_ttl_ms)
+static void describe(struct set_text *out, const struct conf *conf, const struct conf_node nodes[],
+                     unsigned count, int64_t max_ttl_ms)
 {
     static char names[CONF_SET_BYTES];
     char max_ttl[32] = "";
-    conf_set_names(nodes, count, ',', names);
+    conf_set_names(conf, nodes, count, ',', names);
     if (max_ttl_ms > 0)
         snprintf(max_ttl, sizeof max_ttl, " max_ttl=%lld", (long long)max_ttl_ms);
-    out->hash = conf_set_hash(nodes, count);
+    out->hash = conf_set_hash(conf, nodes, count);
     snprintf(out->text, sizeof out->text, "q=%u%s N=%u voters=%s", count / 2 + 1, max_ttl, count, names);
 }
 
@@ -101,7 +102,7 @@ void loop_set_change(struct loop_set *set)
 {
     const struct conf *conf = set->conf;
     static struct set_text fresh;
-    describe(&fresh, conf->nodes, conf->masters, conf->max_ttl_ms);
+    describe(&fresh, conf, conf->nodes, conf->masters, conf->max_ttl_ms);
     bool lasts = conf->generation > 0;
     if (fresh.hash == set->now.hash && lasts == set->lasts)
         return;
@@ -165,7 +166,7 @@ static bool has_name(const char *names, const char *name)
 void loop_set_names(const struct loop_set *set, char out[LOOP_SET_SHOWN_BYTES])
 {
     static char names[CONF_SET_BYTES];
-    conf_set_names(set->conf->nodes, set->conf->masters, ',', names);
+    conf_set_names(set->conf, set->conf->nodes, set->conf->masters, ',', names);
     snprintf(out, LOOP_SET_SHOWN_BYTES, "%.*s", LOOP_SET_SHOWN_BYTES - 1, names);
 }
 
@@ -234,9 +235,9 @@ bool loop_set_start(struct loop_set *set, struct event_base *base, const struct 
     set->conf = conf;
     set->places = places;
     set->nodes = nodes;
-    describe(&set->now, conf->nodes, conf->masters, conf->max_ttl_ms);
+    describe(&set->now, conf, conf->nodes, conf->masters, conf->max_ttl_ms);
     if (conf->masters_before > 0)
-        describe(&set->before, conf->nodes_before, conf->masters_before, 0);
+        describe(&set->before, conf, conf->nodes_before, conf->masters_before, 0);
     set->set = set->now.hash;
     set->lasts = conf->generation > 0;
     set->timer = event_new(base, -1, EV_PERSIST, on_timer, set);

@@ -371,7 +371,7 @@ static uint64_t set_of(const char *nodes)
     snprintf(text, sizeof text, "nodes: [%s]\n", nodes);
     parse(text);
     ck_assert_msg(faults == 0, "%s", said);
-    return conf_set_hash(conf.nodes, conf.masters);
+    return conf_set_hash(&conf, conf.nodes, conf.masters);
 }
 
 static void names_are(const char *nodes, const char *names)
@@ -384,7 +384,7 @@ static void names_are(const char *nodes, const char *names)
     snprintf(expected, sizeof expected, "%.*s%s%s", here ? (int)(here - names) : 400, names, here ? host : "",
              here ? here + 4 : "");
     set_of(nodes);
-    conf_set_names(conf.nodes, conf.masters, ' ', shown);
+    conf_set_names(&conf, conf.nodes, conf.masters, ' ', shown);
     ck_assert_str_eq(shown, expected);
 }
 
@@ -421,14 +421,14 @@ T(vacant_places)
     ck_assert(four == set_of("redis://c:3, redis://a:1, redis://b:2, vacant"));
     ck_assert_uint_eq(conf.masters, 4);
     ck_assert_uint_eq(conf_set_voters(conf.nodes, conf.masters), 3);
-    conf_set_names(conf.nodes, conf.masters, ' ', names);
+    conf_set_names(&conf, conf.nodes, conf.masters, ' ', names);
     ck_assert_str_eq(names, "a:1/0 b:2/0 c:3/0");
     assert_said("nodes: warning: 1 of 4 places are vacant: the other masters survive the failure of 0\n");
     char *text = print();
     ck_assert_ptr_nonnull(strstr(text, "\n  - \"vacant\"\n"));
     parse(text);
     free(text);
-    ck_assert(four == conf_set_hash(conf.nodes, conf.masters));
+    ck_assert(four == conf_set_hash(&conf, conf.nodes, conf.masters));
 
     parse("nodes: [redis://a:1, vacant, vacant]\n");
     assert_fault("nodes: 2 of 3 places are vacant, so no lock could be granted: that takes 2 masters\n");
