@@ -184,14 +184,14 @@ static void reload_text(const struct loop_view *view, const struct reload_answer
     }
 }
 
-/* Asks by try_only, or else for good. */
+/* Asks for good, or without a coordinator only what it would say. */
 static const char *ask(const struct loop_view *view, struct coordinator *coordinator,
-                       const struct conf *fresh, char text[GROUP_TEXT_BYTES])
+                       const struct conf *fresh, char text[GROUP_TEXT_BYTES], struct reload_answer *answer)
 {
     struct coordinator_set next;
-    struct reload_answer answer = {.group = RELOAD_NO_ROOM, .generation = (uint32_t)view->conf->generation};
     char name[CONF_NAME_BYTES];
     int64_t now_ms = clock_boot_ms();
+    *answer = (struct reload_answer){.group = RELOAD_NO_ROOM, .generation = (uint32_t)view->conf->generation};
     if (conf_group_differs(view->conf, fresh) && conf_master_moved(view->conf, fresh, name)) {
         snprintf(text, GROUP_TEXT_BYTES,
                  "%.300s also has another address, or no_kill: restart this daemon for that before or after, "
@@ -200,21 +200,27 @@ static const char *ask(const struct loop_view *view, struct coordinator *coordin
         return "moved";
     }
     if (group_set(view->places, fresh, false, &next))
-        answer = coordinator ? coordinator_reload(coordinator, now_ms, &next)
-                             : coordinator_reload_try(view->coordinator, now_ms, &next);
-    reload_text(view, &answer, text);
-    return reload_name(answer.group);
+        *answer = coordinator ? coordinator_reload(coordinator, now_ms, &next)
+                              : coordinator_reload_try(view->coordinator, now_ms, &next);
+    reload_text(view, answer, text);
+    return reload_name(answer->group);
 }
 
-const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES])
+const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES],
+                      unsigned *keep, int64_t *left_ms)
 {
-    return ask(view, NULL, fresh, text);
+    struct reload_answer answer;
+    const char *word = ask(view, NULL, fresh, text, &answer);
+    *keep = answer.group == RELOAD_TOO_BIG ? answer.keep : 0;
+    *left_ms = answer.group == RELOAD_BUSY ? answer.left_ms : 0;
+    return word;
 }
 
 bool group_take(const struct loop_view *view, struct coordinator *coordinator, const struct conf *fresh)
 {
     char text[GROUP_TEXT_BYTES];
-    const char *word = ask(view, coordinator, fresh, text);
+    struct reload_answer answer;
+    const char *word = ask(view, coordinator, fresh, text, &answer);
     if (strcmp(word, "taken") == 0)
         return true;
     log_warn("generation_refused", "why=%s is=%" PRId64 " file=%" PRId64 " hint=\"%s\"", word,

@@ -135,7 +135,7 @@ static bool make_http(struct loop *loop)
     return loop->http_listeners != NULL;
 }
 
-struct loop *loop_new(const struct conf *conf, const char *version, bool begin_at)
+struct loop *loop_new(const struct conf *conf, const char *version, const char *file, bool begin_at)
 {
     struct loop *loop = calloc(1, sizeof *loop);
     if (loop == NULL) {
@@ -168,6 +168,7 @@ struct loop *loop_new(const struct conf *conf, const char *version, bool begin_a
         .conf = conf,
         .places = &loop->places,
         .version = version,
+        .file = file,
         .coordinator = loop->coordinator,
         .conns = loop->conns,
         .nodes = loop->nodes,

@@ -15,6 +15,7 @@ struct loop_view {
     const struct conf *conf;
     const struct places *places;
     const char *version;
+    const char *file; /* the configuration; NULL: --dev */
     const struct coordinator *coordinator;
     const struct conns *conns;
     struct node *const *nodes;

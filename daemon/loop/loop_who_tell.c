@@ -42,6 +42,7 @@ void query_noquorum(struct who_query *query, masters_t yes)
 {
     struct reply reply = {.code = REPLY_NOQUORUM, .name = query->name, .retry_ms = -1};
     reply.masters = (uint8_t)query_masters(query);
+    reply.needed = (uint8_t)query_quorum(query);
     reply.votes = (uint8_t)query_votes(query, yes);
     unsigned count = 0;
     for (unsigned i, left = loop_quorum(query->all->view).of; place_next(&left, &i);) {

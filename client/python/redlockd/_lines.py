@@ -60,7 +60,9 @@ def checked_single(name: str) -> str:
 
 def checked_show(what: str) -> str:
     if not isinstance(what, str) or not re.fullmatch("[A-Za-z]{1,20}", what):
-        raise BadArgumentError("show() takes a word: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION")
+        raise BadArgumentError(
+            "show() takes a word: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or VERSION"
+        )
     return what.upper()
 
 
