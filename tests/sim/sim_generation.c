@@ -128,7 +128,7 @@ void plan_generation(struct sim_plan *plan)
 {
     int64_t *p = plan->param, at_ms = drawn(plan, 1, 0, 1000, 6000), lags = drawn(plan, 1, 1, 0, 3);
     int64_t two_lists = drawn(plan, 1, 2, 0, 3), no_before = drawn(plan, 1, 3, 0, 2);
-    p[P_UNGUARDED] = 0;
+    p[P_UNGUARDED] = p[P_LIAR] = 0;
     leave_out(plan);
     for (int64_t g = 1; at_ms < p[P_HEAL]; g++) {
         for (int64_t d = 0; d < p[P_DAEMONS]; d++) {
