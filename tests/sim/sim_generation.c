@@ -128,7 +128,7 @@ void plan_generation(struct sim_plan *plan)
 {
     int64_t *p = plan->param, at_ms = drawn(plan, 1, 0, 1000, 6000), lags = drawn(plan, 1, 1, 0, 3);
     int64_t two_lists = drawn(plan, 1, 2, 0, 3), no_before = drawn(plan, 1, 3, 0, 2);
-    p[P_UNGUARDED] = 0;
+    p[P_UNGUARDED] = p[P_LIAR] = 0;
     leave_out(plan);
     for (int64_t g = 1; at_ms < p[P_HEAL]; g++) {
         for (int64_t d = 0; d < p[P_DAEMONS]; d++) {
@@ -171,7 +171,8 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
         return;
     coordinator_group_row(d->core, clock_ms(&d->clock, w->now_us), &row);
     d->quorum = row.needed;
-    d->full_us = (row.max_ttl_ms + quorum_drift_ms(row.max_ttl_ms)) * 1000;
+    int64_t least_ms = w->plan->param[P_MAX_TTL] / 2; /* no lock that a master forgot need have had longer */
+    d->full_us = (least_ms + quorum_drift_ms(least_ms)) * 1000;
     if (row.step != d->step)
         trace_add(w, TRACE_STEP, d->index, row.step, row.state, row.voters, row.needed, row.why, 0);
     d->step = row.step;
