@@ -165,9 +165,9 @@ static void close_places(struct loop *loop)
 {
     masters_t idle = masters_without(loop->places.used, coordinator_places(loop->coordinator));
     for (unsigned i, left = idle; place_next(&left, &i);) {
-        loop_close(loop, i);
         loop->event.master = i;
-        loop->event.connection = 0;
+        loop->event.connection = node_connection(loop->nodes[i]);
+        loop_close(loop, i);
         loop_step(loop, EVENT_MASTER_LOST);
     }
 }
@@ -193,7 +193,8 @@ static void end_turn(struct loop *loop)
     open_listeners(loop);
     if (loop->now_ms >= loop->log.wall_at_ms)
         loop_log_wall(&loop->log, &loop->view);
-    if (changed || loop->now_ms >= loop->group.look_ms)
+    if (changed || loop->now_ms >= loop->group.look_ms ||
+        coordinator_step_number(loop->coordinator) != loop->group.row.step)
         look_at_group(loop);
     loop->active |= conns_handshakes(loop->conns);
     arm_timer(loop);
@@ -227,6 +228,7 @@ int loop_run(struct loop *loop)
         }
         end_turn(loop);
     }
+    loop_daemons_leave(&loop->daemons);
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
     log_info("stopped", "locks=%" PRIu64, stats.locks);

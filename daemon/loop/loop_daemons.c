@@ -221,6 +221,18 @@ static void daemons_on_late(evutil_socket_t fd, short what, void *arg)
     daemons_late(arg);
 }
 
+void loop_daemons_leave(struct loop_daemons *daemons)
+{
+    char key[CONF_PREFIX_BYTES + 16];
+    snprintf(key, sizeof key, "%s,daemons", daemons->conf->key_prefix);
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
+        size_t len = 0;
+        char *bytes = resp_words((const char *const[]){"HDEL", key, daemons->self.id}, 3, &len);
+        if (node_ask(daemons->nodes[i], bytes, len, RESP_SCRIPT_DAEMONS, 0))
+            node_flush(daemons->nodes[i]);
+    }
+}
+
 /* ---- what the masters say ---- */
 
 static void daemons_refused(struct loop_daemons *daemons, unsigned master, const char *why, size_t len)

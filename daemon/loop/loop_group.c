@@ -73,10 +73,13 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
             "runs, start one with --begin-at-generation");
         break;
     case GROUP_WHY_DAEMON:
-        snprintf(out, GROUP_TEXT_BYTES,
-                 "the daemon on %s has not come so far: reload it with generation %" PRIu32
-                 ", or upgrade it if it knows none (one that has ended is forgotten after a minute)",
-                 row->host, row->generation);
+        if (row->host[0] == '\0')
+            snprintf(out, GROUP_TEXT_BYTES, "the masters' lists of daemons are still being read");
+        else
+            snprintf(out, GROUP_TEXT_BYTES,
+                     "the daemon on %s has not come so far: reload it with generation %" PRIu32
+                     ", or upgrade it if it knows none (one that has ended is forgotten after a minute)",
+                     row->host, row->generation);
         break;
     case GROUP_WHY_SINCE:
         snprintf(out, GROUP_TEXT_BYTES,
@@ -143,7 +146,7 @@ static void reload_text(const struct loop_view *view, const struct reload_answer
         snprintf(out, GROUP_TEXT_BYTES,
                  "generation %" PRIu32 " is under way, %" PRId64
                  " s left: reload again when redlock show group says steady",
-                 runs, (answer->left_ms + 999) / 1000);
+                 (uint32_t)view->conf->generation, (answer->left_ms + 999) / 1000);
         break;
     case RELOAD_JUMP:
         snprintf(out, GROUP_TEXT_BYTES,
@@ -236,16 +239,27 @@ static bool is_new(const struct group_row *a, const struct group_row *b)
            strcmp(a->host, b->host) != 0;
 }
 
+static bool tells_host(const struct group_row *row)
+{
+    return row->why == GROUP_WHY_DAEMON && row->host[0] != '\0';
+}
+
+/* Whether it passes by itself in every change. */
+static bool is_usual(const struct group_row *row)
+{
+    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_MASTERS;
+    return row->state != GROUP_OUTDATED && (row->why == GROUP_WHY_NONE || waits);
+}
+
 static void tell(struct events *events, const struct group_row *row)
 {
     char text[GROUP_TEXT_BYTES], why[GROUP_TEXT_BYTES + 128] = "", left[32] = "";
-    bool good = row->state == GROUP_STEADY || row->why == GROUP_WHY_NONE || row->why == GROUP_WHY_SINCE;
+    bool good = is_usual(row);
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
     group_why_text(row, text);
     if (row->why != GROUP_WHY_NONE)
         snprintf(why, sizeof why, " why=%s%s%s hint=\"%s\"", group_why_name(row->why),
-                 row->why == GROUP_WHY_DAEMON ? " host=" : "", row->why == GROUP_WHY_DAEMON ? row->host : "",
-                 text);
+                 tells_host(row) ? " host=" : "", tells_host(row) ? row->host : "", text);
     if (row->left_ms > 0)
         snprintf(left, sizeof left, " left=%" PRId64, row->left_ms);
     log("generation",

@@ -34,7 +34,7 @@ bool show_group(const struct loop_view *view, uint64_t state[8], struct row *row
     row_hash(row, "before", group.before);
     if (group.why != GROUP_WHY_NONE)
         line_row_string(row, "why", group_why_name(group.why));
-    if (group.why == GROUP_WHY_DAEMON)
+    if (group.why == GROUP_WHY_DAEMON && group.host[0] != '\0')
         line_row_string(row, "host", group.host);
     if (group.their_step > group.step)
         line_row_unsigned(row, "their_step", group.their_step);
