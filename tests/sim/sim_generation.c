@@ -174,8 +174,12 @@ void generation_config(const struct sim_world *w, const struct sim_daemon *d, st
     config->set = file_of(w, d);
     config->max_ttl_ms = config->set.max_ttl_ms;
     config->default_ttl_ms = config->max_ttl_ms;
-    if (config->set.generation > 0 && (d->file >> (GENERATION_BITS + 1) & 1))
-        config->before = generation_set(w->plan, config->set.generation - 1, false);
+    if (config->set.generation == 0)
+        return;
+    /* Nobody leaves it out who has just made max_ttl shorter. */
+    struct coordinator_set before = generation_set(w->plan, config->set.generation - 1, false);
+    if ((d->file >> (GENERATION_BITS + 1) & 1) || before.max_ttl_ms > config->max_ttl_ms)
+        config->before = before;
 }
 
 /* What the oracle judges by: the step's quorum, and the shortest quarantine that any daemon may count on. */

@@ -353,10 +353,11 @@ static void step_on(struct coordinator *c)
 static void forget_past(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    if (g->past.of == 0 || c->now_ms < g->past_until_ms)
+    if ((g->past.of | g->left) == 0 || c->now_ms < g->past_until_ms)
         return;
-    releases_leave(c, masters_without(g->past.of, members(g)));
+    releases_leave(c, masters_without(g->past.of | g->left, members(g)));
     g->past = (struct coordinator_set){0};
+    g->left = 0;
     apply(c);
 }
 
@@ -379,12 +380,17 @@ static void go_on(struct coordinator *c)
 
 /* ---- rule 4: a start ---- */
 
+static bool knows_before(const struct coordinator *c)
+{
+    return c->config.before.masters != 0 && c->config.before.generation + 1 == c->config.set.generation;
+}
+
 /* Returns why it does not begin: some master shows that step with another set. */
 static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t before)
 {
     struct generation *g = &c->generation, at = *g;
     const struct coordinator_set *file = &c->config.set;
-    masters_t old = g->once ? members(g) | g->past.of : 0;
+    masters_t old = g->once ? members(g) | g->past.of | g->left : 0;
     bool at_file = step == 2 * file->generation;
     at.past = (struct coordinator_set){0};
     at.here = at_file ? *file : c->config.before;
@@ -392,10 +398,11 @@ static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t befor
     at.step = step;
     at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
     at.told = false;
-    if (masters_without(old, members(&at)) != 0) { /* they may owe releases */
-        at.past.of = old;
-        at.past_until_ms = c->now_ms + c->full_ms;
-    }
+    if (at_file && knows_before(c)) /* locks of then may live, with its max_ttl */
+        at.past = c->config.before;
+    at.left = masters_without(old, members(&at)); /* they may owe releases */
+    int64_t longest_ms = longer_ms(at.here.max_ttl_ms, at.past.max_ttl_ms);
+    at.past_until_ms = c->now_ms + longer_ms(c->full_ms, longest_ms + quorum_drift_ms(longest_ms));
     if (is_joint(step))
         at.before = at.here.hash;
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -456,7 +463,7 @@ static enum group_why begin_between(struct coordinator *c, uint32_t highest, uin
     uint32_t step = at_own ? own - 1 : own - 2;
     if (highest > own || shown(c, own, true) != NULL)
         return begin(c, own, before_of(c, own));
-    if (c->config.before.masters == 0 || c->config.before.generation + 1 != c->config.set.generation)
+    if (!knows_before(c))
         return GROUP_WHY_NEEDS_BEFORE;
     if (!at_own && highest == step && step != 0 && shown(c, step, true) == NULL)
         return GROUP_WHY_NOT_SETTLED;
@@ -516,7 +523,7 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
 uint16_t coordinator_places(const struct coordinator *c)
 {
     const struct generation *g = &c->generation;
-    masters_t places = members(g) | g->past.of;
+    masters_t places = members(g) | g->past.of | g->left;
     return g->stage == GENERATION_OUT ? places | c->config.set.of | c->config.before.of : places;
 }
 
