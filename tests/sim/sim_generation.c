@@ -245,7 +245,7 @@ static void write_files(struct sim_world *w)
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         int64_t wanted = d->wanted & mask;
-        bool early = drawn(w->plan, 8, (uint64_t)(8 * wanted + i), 0, 7) == 0;
+        bool early = !generation_smooth(w) && drawn(w->plan, 8, (uint64_t)(8 * wanted + i), 0, 7) == 0;
         if (wanted > most + 1 + early)
             wanted = most + 1;
         if (wanted > (d->file & mask)) {
