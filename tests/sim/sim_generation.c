@@ -36,17 +36,11 @@ static unsigned pick(const struct sim_plan *plan, uint64_t who, uint64_t what, u
 /* One replaced, mostly; else one or two come or go, or only max_ttl changes. */
 static uint16_t changed(const struct sim_plan *plan, uint64_t who, uint64_t try, uint16_t of)
 {
-    uint16_t others = (uint16_t)(masters_all(SIM_MASTERS) & ~of);
-    int64_t what = drawn(plan, who, 8 * try, 0, 9);
-    bool comes = what <= 6 && others != 0, goes = what <= 4 || what == 7;
-    if (what == 8)
-        return of;
-    if (comes)
-        of |= masters_bit(pick(plan, who, 8 * try + 1, others));
-    others = (uint16_t)(masters_all(SIM_MASTERS) & ~of);
-    if (what == 9 && others != 0)
-        of |= masters_bit(pick(plan, who, 8 * try + 2, others));
-    for (int64_t i = 0; i < (what == 0 || what == 9 ? 2 : 1) && (goes || what == 9) && masters_count(of) > 1; i++)
+    static const int come[] = {1, 1, 1, 1, 1, 1, 1, 0, 0, 2}, go[] = {2, 1, 1, 1, 1, 0, 0, 1, 0, 2};
+    int64_t what = plan->param[P_SET] & SET_LEAPS ? 9 : drawn(plan, who, 8 * try, 0, 9);
+    for (int i = 0; i < come[what] && of != masters_all(SIM_MASTERS); i++)
+        of |= masters_bit(pick(plan, who, 8 * try + 1 + (uint64_t)i, (uint16_t)(masters_all(SIM_MASTERS) & ~of)));
+    for (int i = 0; i < go[what] && masters_count(of) > 1; i++)
         of &= (uint16_t)~masters_bit(pick(plan, who, 8 * try + 3 + (uint64_t)i, of));
     return of;
 }
@@ -61,7 +55,7 @@ static bool is_possible(uint16_t before, uint16_t after)
 /* The list that another operator wrote for the generation differs from the first one. */
 struct coordinator_set generation_set(const struct sim_plan *plan, uint32_t generation, bool other)
 {
-    uint16_t of = (uint16_t)plan->param[P_SET];
+    uint16_t of = (uint16_t)(plan->param[P_SET] & masters_all(SIM_MASTERS));
     int64_t max_ttl_ms = plan->param[P_MAX_TTL];
     for (uint32_t g = 1; g <= generation; g++) {
         uint64_t who = g + (g == generation && other ? 1000 : 0), try = 0;
