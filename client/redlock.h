@@ -341,7 +341,7 @@ void *redlock_data(const struct redlock_lock *lock);
  * REDLOCK_NAME_BYTES, or its first part is empty. */
 enum redlock_error redlock_name_of(char name[REDLOCK_NAME_BYTES + 1], const char *const parts[],
                                    size_t count);
-/* The same for people: each %XX is the byte again, but for control characters. */
+/* The same for people: each %XX is the byte again, but for control characters and for what is no UTF-8. */
 void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name);
 
 /* ---- looking around ---- */

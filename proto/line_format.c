@@ -400,7 +400,7 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = line_put_unsigned(line_put(at, " session="), session);
     at = line_put_signed(line_put(at, " now="), now_ms);
     at = line_put_signed(line_put(at, " behind="), behind_ms);
-    return line_put_end(out, line_put(at, " features=lost,keep,resume-wait"));
+    return line_put_end(out, line_put(at, " features=lost,keep,resume-wait,data,watch"));
 }
 
 size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words)

@@ -46,13 +46,33 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The byte that %XX stands for, if people may see it: no control character, which could harm a terminal. 0: none. */
-static char shown(const char *at)
+/* The byte that %XX stands for; 0: there is none. */
+static unsigned byte_at(const char *at)
 {
     if (at[0] != '%' || digit(at[1]) < 0 || digit(at[2]) < 0)
-        return '\0';
-    int byte = digit(at[1]) * 16 + digit(at[2]);
-    return byte >= ' ' && byte != 0x7f ? (char)(unsigned char)byte : '\0';
+        return 0;
+    return (unsigned)(digit(at[1]) * 16 + digit(at[2]));
+}
+
+/* How many bytes, each written as %XX, are one character of UTF-8 (RFC 3629) that people may see; 0: none. Control
+ * characters could harm a terminal: below space, DEL, and U+0080 to U+009F, which are C2 80 to C2 9F. */
+static unsigned character(const char *at)
+{
+    unsigned first = byte_at(at), least = 0x80, bytes;
+
+    if (first < 0x80)
+        return first >= ' ' && first < 0x7f;
+    if (first == 0xc2 || first == 0xe0)
+        least = 0xa0;
+    if (first == 0xf0)
+        least = 0x90;
+    bytes = first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    for (unsigned i = 1; i < bytes; i++, least = 0x80) {
+        unsigned next = byte_at(at + 3 * i); /* a byte of 0 ends the name, and so the loop */
+        if (next < least || next > 0xbf)
+            return 0;
+    }
+    return bytes;
 }
 
 void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name)
@@ -61,10 +81,12 @@ void redlock_name_shown(char text[REDLOCK_NAME_BYTES + 1], const char *name)
 
     if (!text)
         return;
-    for (const char *at = name ? name : ""; *at && len < REDLOCK_NAME_BYTES; len++) {
-        char byte = shown(at);
-        text[len] = byte ? byte : *at;
-        at += byte ? 3 : 1;
+    for (const char *at = name ? name : ""; *at && len < REDLOCK_NAME_BYTES;) {
+        unsigned bytes = character(at);
+        if (bytes == 0)
+            text[len++] = *at++;
+        for (; bytes > 0; bytes--, at += 3)
+            text[len++] = (char)byte_at(at);
     }
     text[len] = '\0';
 }

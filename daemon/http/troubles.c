@@ -71,8 +71,7 @@ static void find_lost(struct finder *f)
                 lost == 1 ? "lock was" : "locks were", lost == 1 ? "it" : "them");
 }
 
-/* The meaning of the word; the word itself if this list does not have it. */
-static const char *advice(const char *why)
+const char *troubles_advice(const char *why)
 {
     static const char *const known[][2] = {
         {"replica", "it is a replica: list only masters"},
@@ -105,11 +104,24 @@ static const char *advice(const char *why)
         {"login_refused", "it refuses the login: the log has its words"},
         {"maxclients", "it has no room for more clients: raise maxclients there"},
         {"closed_by_master", "it closed the connection"},
+        {"handshake", "it left a question of the handshake unanswered"},
+        {"tls", "TLS failed: the log has the reason"},
+        {"tls_timeout", "it accepts the connection and then does not finish TLS: does that port speak TLS?"},
+        {"protocol", "its answer is no RESP: does something else listen there?"},
+        {"unsolicited_reply", "it sent an answer that nobody had asked for: does a proxy stand between?"},
+        {"backlog", "it reads too slowly: more than node_backlog waited for it"},
+        {"no_memory", "this daemon had no memory for it"},
     };
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i][0], why) == 0)
             return known[i][1];
-    return why;
+    return NULL;
+}
+
+static const char *advice(const char *why)
+{
+    const char *known = troubles_advice(why);
+    return known ? known : why;
 }
 
 static void find_masters(struct finder *f)

@@ -15,7 +15,7 @@ static void begin(void)
     client_open(&a, &redlockd);
     client_open(&b, &other);
     eventually(masters_up(&a, &masters) && masters_up(&b, &masters));
-    ask(&b, "+HELLO * features=lost,keep,resume-wait*", "HELLO 1");
+    ask(&b, "+HELLO * features=lost,keep,resume-wait,data,watch*", "HELLO 1");
 }
 
 /* Two of three masters stand still, and come back while the daemon repeats the request. */

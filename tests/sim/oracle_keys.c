@@ -97,8 +97,8 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
     oracle_gives_back(w, d, tok);
     if (other != 0)
         oracle_gives_back(w, d, other);
-    if (key->down_of != 0 &&
-        !key->forgotten) { /* these may be on a master, too; a RESUME leaves no record of them */
+    /* These may be on a master, too. A RESUME leaves no record of them, nor does a loss that nobody is told of. */
+    if (key->down_of != 0 && !key->forgotten && !oracle_is_forgotten(w, d, key->down_of)) {
         oracle_gives_back(w, d, key->down_of);
         oracle_gives_back(w, d, oracle_key(w, key->down_of));
     }

@@ -489,6 +489,8 @@ struct ear_master {
 };
 /* Whether the daemon is of the version before the queue at present. */
 bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d);
+/* Whether the daemon was one when it dialled: its commands may run after a newer one has taken its place. */
+bool conn_is_old(const struct sim_world *w, uint32_t index);
 /* Whether the daemon does not listen. */
 bool daemon_is_deaf(const struct sim_world *w, const struct sim_daemon *d);
 void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);

@@ -39,8 +39,12 @@ void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, 
         c->old = 0;
     for (uint32_t tok = w->oracle.session[session].toks; how == LINE_FIN && tok != 0;
          tok = w->oracle.tok[tok].session_next) {
-        if (!w->oracle.tok[tok].lease && !w->oracle.tok[tok].moved)
+        if (w->oracle.tok[tok].lease)
+            continue;
+        if (!w->oracle.tok[tok].moved)
             oracle_gives_up(w, c->index, tok);
+        else /* the answer to its RESUME may never have come: the client gives back what it knows of */
+            oracle_hears_lost(w, c->index, tok);
     }
     uint32_t index = message_new(w);
     w->message[index] = (struct sim_message){.kind = (uint8_t)how, .session = session};

@@ -47,6 +47,8 @@ T(people_see_the_bytes_but_no_control_characters)
     ck_assert_str_eq(text, "file:a b:c");
     redlock_name_shown(text, "%C3%A9%0A%1B%zz%2");
     ck_assert_str_eq(text, "\xc3\xa9%0A%1B%zz%2");
+    redlock_name_shown(text, "%C2%9B31m%9B%C2%A0%E0%9F%BF%E2%82%AC%F0%9F%94%92%C3%C3%A9%7F%E2%82");
+    ck_assert_str_eq(text, "%C2%9B31m%9B\xc2\xa0%E0%9F%BF\xe2\x82\xac\xf0\x9f\x94\x92%C3\xc3\xa9%7F%E2%82");
     redlock_name_shown(text, NULL);
     ck_assert_str_eq(text, "");
     redlock_name_shown(NULL, "job");

@@ -34,7 +34,7 @@ T(answers_are_counted_by_verb_and_code)
 {
     const struct counts *counts = conns_counts(w.conns);
     say(fd, "PING\nLOCK now1\nFOO\nSHOW LOCKS\nHELLO 1\n");
-    expect_last(&w, fd, " behind=0 features=lost,keep,resume-wait\n");
+    expect_last(&w, fd, " behind=0 features=lost,keep,resume-wait,data,watch\n");
     ck_assert_uint_eq(counts->answers[VERB_PING][REPLY_PONG], 1);
     ck_assert_uint_eq(counts->answers[VERB_LOCK][REPLY_LOCKED], 1);
     ck_assert_uint_eq(counts->answers[VERB_SHOW][REPLY_OK], 1);

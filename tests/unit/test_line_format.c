@@ -325,10 +325,10 @@ T(hello)
 
     ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000, 0)),
                      "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0 "
-                     "features=lost,keep,resume-wait");
+                     "features=lost,keep,resume-wait,data,watch");
     ck_assert_str_eq(as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1, 2750)),
                      "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1 behind=2750 "
-                     "features=lost,keep,resume-wait");
+                     "features=lost,keep,resume-wait,data,watch");
 }
 
 T(refusals_by_hand)
