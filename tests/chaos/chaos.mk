@@ -1,4 +1,4 @@
-# make chaos T=60 [SEED=n] [KEEP=folder] [ONLY=fault,fault]: real processes under faults.
+# make chaos T=60 [SEED=n] [KEEP=folder] [ONLY=fault,fault] [CHANGE=change|direct]: real processes under faults.
 # This needs the second build of the coordinator, with the planted bugs in it, from tests/sim/sim.mk.
 CHAOS_MUTANT_OBJ := $(BUILD)/tests/chaos/redlockd_mutant.o
 CHAOS_OBJ := $(filter-out $(CHAOS_MUTANT_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/chaos/*.c))))
@@ -7,7 +7,7 @@ CHAOS_MUTANT := $(BUILD)/tests/chaos/redlockd-mutant
 # The planted bugs that show within a few seconds of real time; the simulator finds the others.
 CHAOS_MUTANTS := quorum_minus_one delete_at_deadline no_restart_guard:majority-kill,daemon-stop
 CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP)) \
-             $(if $(ONLY),--only $(ONLY))
+             $(if $(ONLY),--only $(ONLY)) $(if $(CHANGE),--$(CHANGE))
 
 $(CHAOS): $(CHAOS_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis

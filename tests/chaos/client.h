@@ -32,7 +32,8 @@ struct shared {
     char daemon_path[DAEMONS][SOCKET_PATH];
     /* A BREAK may have taken each lock of the name that was asked for before; INT64_MAX: one is under way. */
     _Atomic int64_t broken_us[CHAOS_NAMES];
-    char counter_path[SOCKET_PATH]; /* the Redis that holds the protected counters and balances */
+    _Atomic uint32_t steady[DAEMONS]; /* 1 + the generation at which a daemon says that it is steady */
+    char counter_path[SOCKET_PATH];   /* the Redis that holds the protected counters and balances */
     struct history history;
 };
 

@@ -20,14 +20,15 @@ static void fault_record(struct world *world, const struct fault *fault)
     char *text = record.text;
     const char *name = fault_name(fault->kind);
     int for_ms = (int)(fault->for_us / 1000);
+    unsigned server = change_server(&world->change, fault->master);
     if (fault->kind <= FAULT_ORPHAN && fault->daemon == ALL_DAEMONS)
-        snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, fault->master, for_ms);
+        snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, server, for_ms);
     else if (fault->kind <= FAULT_ORPHAN)
-        snprintf(text, RECORD_TEXT, "%s d%u-m%u %d ms", name, fault->daemon, fault->master, for_ms);
+        snprintf(text, RECORD_TEXT, "%s d%u-m%u %d ms", name, fault->daemon, server, for_ms);
     else if (fault->kind == FAULT_ROLLING)
-        snprintf(text, RECORD_TEXT, "%s from m%u", name, fault->master);
+        snprintf(text, RECORD_TEXT, "%s from m%u", name, server);
     else if (fault->kind <= FAULT_MAJORITY_KILL)
-        snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, fault->master, for_ms);
+        snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, server, for_ms);
     else if (fault->kind <= FAULT_DAEMON_TERM)
         snprintf(text, RECORD_TEXT, "%s d%u %d ms", name, fault->daemon, for_ms);
     else if (fault->kind == FAULT_BREAK)
@@ -84,12 +85,12 @@ static void masters_kill(struct world *world, const struct fault *fault, int64_t
 {
     unsigned many = fault->kind == FAULT_MAJORITY_KILL ? 3 + (unsigned)(fault->value % 3) : 1;
     for (unsigned i = 0; i < many; i++)
-        process_kill(&world->master[(fault->master + i) % MASTERS], end_us);
+        process_kill(&world->master[change_server(&world->change, fault->master + i)], end_us);
 }
 
 static void rolling_begin(struct world *world, unsigned first, int64_t at_us)
 {
-    world->rolling_left = MASTERS;
+    world->rolling_left = world->change.now.count;
     world->rolling_next = first;
     world->rolling_us = at_us;
 }
@@ -99,7 +100,7 @@ static void rolling_tick(struct world *world, int64_t at_us)
     enum { DOWN_US = 200000 };
     if (world->rolling_left == 0 || world->rolling_us > at_us)
         return;
-    unsigned master = world->rolling_next++ % MASTERS;
+    unsigned master = change_server(&world->change, world->rolling_next++);
     struct record record = {.at_us = at_us};
     snprintf(record.text, RECORD_TEXT, ROLLING_RESTART " of m%u", master);
     history_add(&world->shared->history, &record, RECORD_FAULT);
@@ -148,9 +149,11 @@ void world_fault(struct world *world, const struct fault *fault)
     fault_record(world, fault);
     for (unsigned i = 0; fault->kind <= FAULT_ORPHAN && i < DAEMONS; i++)
         if (fault->daemon == i || fault->daemon == ALL_DAEMONS)
-            link_fault(world, fault, i * MASTERS + fault->master, end_us);
+            link_fault(world, fault, i * SERVERS + change_server(&world->change, fault->master), end_us);
     switch (fault->kind) {
-    case FAULT_MASTER_STOP: process_stop(&world->master[fault->master], end_us); break;
+    case FAULT_MASTER_STOP:
+        process_stop(&world->master[change_server(&world->change, fault->master)], end_us);
+        break;
     case FAULT_MASTER_KILL:
     case FAULT_MAJORITY_KILL: masters_kill(world, fault, end_us); break;
     case FAULT_ROLLING: rolling_begin(world, fault->master, at_us); break;
@@ -242,13 +245,14 @@ bool world_tick(struct world *world)
     for (unsigned i = 0; i < LINKS; i++)
         link_tick(world, i, at_us);
     rolling_tick(world, at_us);
-    bool masters = group_tick(world, world->master, MASTERS, "redis-server", at_us, world_start_master);
+    bool masters = group_tick(world, world->master, SERVERS, "redis-server", at_us, world_start_master);
     bool daemons = group_tick(world, world->daemon, DAEMONS, "redlockd", at_us, world_start_daemon);
     bool clients = group_tick(world, world->client, CLIENTS, "client", at_us, world_start_client);
     bool others = group_tick(world, &world->breaker, 1, "the operator", at_us, NULL) &&
+                  group_tick(world, &world->watch, 1, "the watch", at_us, NULL) &&
                   group_tick(world, &world->proxy, 1, "proxy", at_us, NULL) &&
                   group_tick(world, &world->counter, 1, "the counter's redis-server", at_us, NULL);
-    return masters && daemons && clients && others;
+    return masters && daemons && clients && others && change_tick(world, at_us);
 }
 
 static void group_calm(struct process *list, unsigned count, int64_t at_us)
@@ -273,7 +277,8 @@ void world_calm(struct world *world)
                 *ends[k] = at_us;
     }
     world->rolling_left = 0;
-    group_calm(world->master, MASTERS, at_us);
+    change_calm(world);
+    group_calm(world->master, SERVERS, at_us);
     group_calm(world->daemon, DAEMONS, at_us);
     group_calm(world->client, CLIENTS, at_us);
     history_add(&world->shared->history, &(struct record){.at_us = at_us}, RECORD_CALM);

@@ -30,6 +30,7 @@ enum {
 #define BROKEN_SOME "some"
 #define BROKEN_NONE "none"
 
+#define CHANGE          "generation "     /* so begin the texts of the steps of a change of masters */
 #define ROLLING_RESTART "rolling restart" /* how the text of such a RECORD_FAULT begins */
 
 enum record_kind {

@@ -15,13 +15,14 @@
 #include "tests/chaos/world.h"
 
 enum { TICK_MS = 5, SETTLE_S = 60, QUIET_US = 8000000, FIRST_US = 5000000 };
+enum { ALL_KINDS = (1u << FAULT_KINDS) - 1 };
 
 struct options {
     uint64_t seed;
     int64_t seconds;
     uint32_t kinds;
     const char *binary, *keep;
-    bool plan;
+    bool plan, change, direct;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -45,7 +46,7 @@ static void on_alarm(int signal)
 static _Noreturn void usage(int status)
 {
     fprintf(status == 0 ? stdout : stderr, "usage: chaos [--seed N] [--seconds T] [--daemon PATH] [--only "
-                                           "FAULT[,FAULT]] [--keep FOLDER] [--plan]\n");
+                                           "FAULT[,FAULT]] [--keep FOLDER] [--change | --direct] [--plan]\n");
     exit(status);
 }
 
@@ -64,14 +65,21 @@ static uint32_t kinds_parse(char *text)
     return kinds;
 }
 
+/* Whether these faults leave masters and daemons alone: then no change of masters may cost a lock. */
+static bool spares(uint32_t kinds)
+{
+    return (kinds & ~(1u << FAULT_CLIENT_STOP | 1u << FAULT_CLIENT_KILL)) == 0;
+}
+
 static struct options options_parse(int argc, char **argv)
 {
     static const struct option longs[] = {
         {"seed", 1, NULL, 's'}, {"seconds", 1, NULL, 't'}, {"daemon", 1, NULL, 'd'}, {"only", 1, NULL, 'o'},
-        {"keep", 1, NULL, 'k'}, {"plan", 0, NULL, 'p'},    {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0}};
+        {"keep", 1, NULL, 'k'}, {"plan", 0, NULL, 'p'},    {"change", 0, NULL, 'c'}, {"direct", 0, NULL, '3'},
+        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     struct options options = {.seed = (uint64_t)time(NULL) % 1000000,
                               .seconds = 60,
-                              .kinds = (1u << FAULT_KINDS) - 1,
+                              .kinds = ALL_KINDS,
                               .binary = "build/redlockd"};
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (option) {
@@ -80,6 +88,8 @@ static struct options options_parse(int argc, char **argv)
         case 'd': options.binary = optarg; break;
         case 'o': options.kinds = kinds_parse(optarg); break;
         case 'k': options.keep = optarg; break;
+        case '3': options.direct = true; /* fall through */
+        case 'c': options.change = true; break;
         case 'p': options.plan = true; break;
         default: usage(option == 'h' ? 0 : 2);
         }
@@ -181,6 +191,10 @@ static void table_print(const struct world *world, const struct verdict *verdict
     printf("  %-14s %7u ", "faults", faults);
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         printf("%s %s %u", i ? "," : "", fault_name((enum fault_kind)i), world->faults[i]);
+    if (world->change.on)
+        printf("\n  %-14s %7u  the longest took %" PRId64 " s; fewest grants between two steps %u",
+               "generations", world->change.generation - world->change.told,
+               world->change.longest_us / 1000000, verdict->fewest);
     printf("\n  %-14s %7u", "broken", verdict->broken);
     printf("\n  %-14s %7u  refused by their fence %u\n", "increments", written, verdict->fenced);
     printf("  %-14s %7" PRId64 "  ms\n", "longest wait", verdict->max_wait_us / 1000);
@@ -247,7 +261,7 @@ static struct shared *shared_make(uint64_t seed)
 /* The masters are young: no daemon grants before their first quarantine is over. */
 static bool begin(struct world *world, const struct options *options, struct shared *shared)
 {
-    if (!world_start(world, options->binary, shared))
+    if (!world_start(world, options->binary, shared, options->change, options->direct))
         return false;
     for (int64_t end_us = now_us() + FIRST_US / 2; now_us() < end_us && !interrupted;)
         poll(NULL, 0, TICK_MS);
@@ -264,11 +278,13 @@ int main(int argc, char **argv)
     int64_t length_us = options.seconds * 1000000;
     int64_t calm_us = length_us > 2 * QUIET_US ? length_us - QUIET_US : length_us / 2;
     verdict_prove();
-    unsigned faults = plan_make(plan, options.seed, calm_us, options.kinds, DAEMONS, CLIENTS);
+    bool spare = options.change && !options.direct && options.kinds == ALL_KINDS;
+    unsigned faults = plan_make(plan, options.seed, calm_us, options.kinds, DAEMONS, CLIENTS, spare);
     if (options.plan)
         return plan_print(faults);
     struct shared *shared = shared_make(options.seed);
-    shared->long_holds = verdict.keeps = options.kinds == 1u << FAULT_ROLLING;
+    shared->long_holds = verdict.keeps =
+        options.kinds == 1u << FAULT_ROLLING || (options.change && spares(options.kinds));
     printf("chaos: seed %" PRIu64 ", %" PRId64 " s, the last %" PRId64 " of them without faults\n",
            options.seed, options.seconds, (length_us - calm_us) / 1000000);
     fflush(stdout);

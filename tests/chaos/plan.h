@@ -3,6 +3,7 @@
 #ifndef CHAOS_PLAN_H
 #define CHAOS_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { MASTERS = 5, ALL_DAEMONS = 255, FAULTS_PLANNED = 1 << 14 };
@@ -48,8 +49,9 @@ struct fault {
 const char *fault_name(enum fault_kind kind);
 /* The number of a name; FAULT_KINDS: there is none. */
 enum fault_kind fault_named(const char *name);
-/* Fills list in order of time, up to length_us; kinds: bit i allows kind i. Returns the number of faults. */
+/* Fills list in order of time, up to length_us; kinds: bit i allows kind i. Returns the number of faults.
+ * spare: the faults of masters fall on one master at a time, as a step between two sets of masters spares one. */
 unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,
-                   unsigned clients);
+                   unsigned clients, bool spare);
 
 #endif

@@ -43,13 +43,13 @@ static bool keys_go(const struct world *world)
     int64_t keys = 1;
     for (int64_t end_us = now_us() + KEYS_US; keys != 0 && now_us() < end_us; poll(NULL, 0, 10 * TICK_MS)) {
         keys = 0;
-        for (unsigned i = 0; i < MASTERS; i++)
-            keys += redis_locks(world->master_path[i]) != 0;
+        for (unsigned i = 0; i < world->change.now.count; i++)
+            keys += redis_locks(world->master_path[world->change.now.list[i]]) != 0;
     }
     if (keys != 0)
         fprintf(stderr,
                 "chaos: all clients are gone for %d s, and %d of %d masters have locks or do not answer\n",
-                KEYS_US / 1000000, (int)keys, MASTERS);
+                KEYS_US / 1000000, (int)keys, (int)world->change.now.count);
     return keys == 0;
 }
 
@@ -57,6 +57,7 @@ bool world_settle(struct world *world)
 {
     atomic_store(&world->shared->stop, true);
     process_end(&world->breaker);
+    process_end(&world->watch);
     bool well = group_leaves(world->client, CLIENTS, "clients", LEAVE_US);
     well = keys_go(world) && well;
     for (unsigned i = 0; i < DAEMONS; i++)
@@ -94,7 +95,7 @@ static void file_copy(const char *from, const char *to)
 void world_keep(const struct world *world, const char *folder)
 {
     char from[512], to[512];
-    for (unsigned i = 0; i < MASTERS + DAEMONS; i++) {
+    for (unsigned i = 0; i < SERVERS + DAEMONS; i++) {
         const char *what = i < DAEMONS ? "daemon" : "master";
         unsigned number = i < DAEMONS ? i : i - DAEMONS;
         snprintf(from, sizeof from, "%s/%s%u.log", world->folder, what, number);
@@ -110,8 +111,9 @@ void world_end(struct world *world)
     for (unsigned i = 0; i < DAEMONS; i++)
         process_end(&world->daemon[i]);
     process_end(&world->breaker);
+    process_end(&world->watch);
     process_end(&world->proxy);
-    for (unsigned i = 0; i < MASTERS; i++)
+    for (unsigned i = 0; i < SERVERS; i++)
         process_end(&world->master[i]);
     process_end(&world->counter);
     if (world->orders >= 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The time after the last fault within which each name must have been granted again: its last holder's TTL
- * (2 s) runs out, quarantine (2 s) ends, connections come back (1 s). */
+ * (2 s) runs out, quarantine (2 s, or 3 s where max_ttl changes) ends, connections come back (1 s). */
 enum { HEALED_US = 6000000 };
 
 /* More than clients: one that lets its leases run out may believe in several. */
@@ -54,7 +54,8 @@ struct court {
     uint32_t breakings;
     int64_t killed_us; /* when masters were killed last */
     int64_t calm_us, end_us;
-    int64_t restart_us;          /* when a rolling restart killed a master last */
+    int64_t restart_us; /* when a rolling restart killed a master last, or a change of masters began */
+    unsigned granted;   /* grants before the last step of a change of masters */
     bool served[2][CHAOS_NAMES]; /* writers, readers */
 };
 
@@ -256,6 +257,16 @@ static void see_grant(struct court *court, const struct record *record)
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
+static void see_change(struct court *court, const struct record *record)
+{
+    struct verdict *verdict = court->verdict;
+    unsigned since = verdict->grants - court->granted;
+    if (court->granted != 0 && (verdict->fewest == 0 || since < verdict->fewest))
+        verdict->fewest = since;
+    court->granted = verdict->grants;
+    court->restart_us = record->at_us;
+}
+
 /* Before its first renewal a lock may be on no more than a majority, so that one restart may end it. */
 static void see_lost(struct court *court, const struct record *record)
 {
@@ -264,7 +275,8 @@ static void see_lost(struct court *court, const struct record *record)
     bool renewed = attempt->renewed_us != 0 && attempt->renewed_us < court->restart_us;
     if (court->verdict->keeps && unwanted && renewed && !attempt->ended)
         violate(court, VIOLATION_LOST, record->at_us, record->ask, 0,
-                "lock %" PRIu32 " was lost (%.*s), though masters were only restarted, one by one",
+                "lock %" PRIu32
+                " was lost (%.*s), though masters were only restarted, one by one, or changed",
                 record->ask, RECORD_TEXT, record->text);
 }
 
@@ -357,6 +369,8 @@ static void see(struct court *court, const struct record *record)
             court->killed_us = record->at_us;
         if (strncmp(record->text, ROLLING_RESTART, strlen(ROLLING_RESTART)) == 0)
             court->restart_us = record->at_us;
+        if (strncmp(record->text, CHANGE, strlen(CHANGE)) == 0)
+            see_change(court, record);
         break;
     case RECORD_REFUSED: tally_add(&verdict->refused, record->text); break;
     case RECORD_WRITE: names_count(verdict->writing, record->names); break;

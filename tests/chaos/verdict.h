@@ -39,6 +39,7 @@ struct verdict {
     bool keeps;      /* (in) held locks must not be lost */
     unsigned broken; /* locks that a BREAK took from their holders */
     unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
+    unsigned fewest; /* grants between two steps of a change of masters */
     unsigned shared, beside, lists,
         slots; /* grants to readers, beside a reader at that time, of lists, of slots */
     int64_t max_wait_us;

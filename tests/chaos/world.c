@@ -82,7 +82,7 @@ static bool listener_open(struct world *world, unsigned link)
     world->link[link].listener = fd;
     world->link_port[link] = ntohs(address.sin_port);
     snprintf(world->link[link].master_path, sizeof world->link[link].master_path, "%s",
-             world->master_path[link % MASTERS]);
+             world->master_path[link % SERVERS]);
     return true;
 }
 
@@ -125,26 +125,32 @@ static uint16_t port_free(uint64_t seed)
     return 0;
 }
 
-/* max_ttl is also the quarantine: both are short, so that many of them fit into a run. */
-static bool daemon_configure(struct world *world, unsigned daemon)
+static bool daemon_place(struct world *world, unsigned daemon)
 {
     struct shared *shared = world->shared;
-    char path[SOCKET_PATH + 16];
-    snprintf(path, sizeof path, "%s/daemon%u.yaml", world->folder, daemon);
     snprintf(shared->daemon_path[daemon], SOCKET_PATH, "%s/daemon%u.sock", world->folder, daemon);
     shared->daemon_port[daemon] = port_free(shared->seed + daemon);
-    FILE *file = fopen(path, "we");
-    if (file == NULL || shared->daemon_port[daemon] == 0)
+    return shared->daemon_port[daemon] != 0;
+}
+
+/* max_ttl is also the quarantine: both are short, so that many of them fit into a run. A daemon may start at any time, so
+ * the file is renamed into its place. */
+bool world_configure(struct world *world, unsigned daemon)
+{
+    const struct shared *shared = world->shared;
+    char path[SOCKET_PATH + 16], fresh[SOCKET_PATH + 16];
+    snprintf(path, sizeof path, "%s/daemon%u.yaml", world->folder, daemon);
+    snprintf(fresh, sizeof fresh, "%s/daemon%u.fresh", world->folder, daemon);
+    FILE *file = fopen(fresh, "we");
+    if (file == NULL)
         return false;
     fprintf(file,
-            "listen:\n  - 127.0.0.1:%u\n  - unix:%s\nmax_ttl: 2s\ndefault_ttl: 1s\nmin_ttl: 200ms\n"
+            "listen:\n  - 127.0.0.1:%u\n  - unix:%s\ndefault_ttl: 1s\nmin_ttl: 200ms\n"
             "node_timeout: 50ms\nretry_min: 10ms\nretry_max: 100ms\nrestart_guard: on\ndrain_timeout: "
-            "1s\nallow_break: yes\nnodes:\n",
+            "1s\nallow_break: yes\n",
             shared->daemon_port[daemon], shared->daemon_path[daemon]);
-    for (unsigned i = 0; i < MASTERS; i++)
-        fprintf(file, "  - {url: \"redis://127.0.0.1:%u\", name: master%u}\n",
-                world->link_port[daemon * MASTERS + i], i);
-    return fclose(file) == 0;
+    change_write(world, daemon, file);
+    return fclose(file) == 0 && rename(fresh, path) == 0;
 }
 
 void world_start_daemon(struct world *world, unsigned daemon)
@@ -190,7 +196,7 @@ static bool fail(const char *what)
 static bool daemons_start(struct world *world)
 {
     for (unsigned i = 0; i < DAEMONS; i++) {
-        if (!daemon_configure(world, i))
+        if (!daemon_place(world, i) || !world_configure(world, i))
             return fail("cannot write a daemon's configuration, or no port is free");
         world_start_daemon(world, i);
     }
@@ -202,7 +208,7 @@ static bool daemons_start(struct world *world)
     return true;
 }
 
-bool world_start(struct world *world, const char *binary, struct shared *shared)
+bool world_start(struct world *world, const char *binary, struct shared *shared, bool change, bool direct)
 {
     char log[SOCKET_PATH];
     *world = (struct world){.shared = shared,
@@ -210,11 +216,12 @@ bool world_start(struct world *world, const char *binary, struct shared *shared)
                             .folder = "/tmp/redlockd-chaos-XXXXXX",
                             .orders = -1,
                             .broom = -1};
+    change_begin(world, change, direct);
     if (mkdtemp(world->folder) == NULL || !broom_start(world))
         return fail("no folder in /tmp");
     snprintf(shared->counter_path, SOCKET_PATH, "%s/counter.sock", world->folder);
     snprintf(log, sizeof log, "%s/counter.log", world->folder);
-    for (unsigned i = 0; i < MASTERS; i++)
+    for (unsigned i = 0; i < SERVERS; i++)
         snprintf(world->master_path[i], SOCKET_PATH, "%s/master%u.sock", world->folder, i);
     if (!proxy_start(world)) /* the proxy comes first: it needs a table with few descriptors */
         return fail("cannot start the proxy");

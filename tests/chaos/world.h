@@ -16,11 +16,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tests/chaos/change.h"
 #include "tests/chaos/client.h"
 #include "tests/chaos/plan.h"
 #include "tests/chaos/proxy.h"
 
-enum { LINKS = MASTERS * DAEMONS, CLIENTS = 28, FOLDER = 64 };
+/* Servers beyond MASTERS are there where masters change. */
+enum { SERVERS = MASTERS + 5, LINKS = SERVERS * DAEMONS, CLIENTS = 28, FOLDER = 64 };
+
+_Static_assert((int)LINKS <= (int)PROXY_LINKS, "the proxy has room for each link");
 
 struct process {
     pid_t pid;       /* 0: not running */
@@ -39,14 +43,15 @@ struct world {
     struct shared *shared;
     const char *binary;
     char folder[FOLDER];
-    char master_path[MASTERS][SOCKET_PATH];
-    struct proxy_link link[LINKS]; /* daemon * MASTERS + master */
+    char master_path[SERVERS][SOCKET_PATH];
+    struct proxy_link link[LINKS]; /* daemon * SERVERS + server */
     uint16_t link_port[LINKS];
     struct trouble trouble[LINKS];
     int orders; /* to the proxy */
     int broom;  /* its closing starts the broom */
     pid_t broom_pid;
-    struct process master[MASTERS], counter, proxy, breaker, daemon[DAEMONS], client[CLIENTS];
+    struct process master[SERVERS], counter, proxy, breaker, watch, daemon[DAEMONS], client[CLIENTS];
+    struct change change;
     unsigned rolling_left, rolling_next; /* how many masters are still to be restarted, and which is next */
     int64_t rolling_us;                  /* when the next one is to be killed */
     uint32_t who[CLIENTS], whos;
@@ -56,7 +61,7 @@ struct world {
 };
 
 /* Starts all processes but the clients; false: the reason was printed. */
-bool world_start(struct world *world, const char *binary, struct shared *shared);
+bool world_start(struct world *world, const char *binary, struct shared *shared, bool change, bool direct);
 void world_fault(struct world *world, const struct fault *fault);
 /* Does what is due: ends faults that are over, starts processes again; false: a process ended by
  * itself. */
@@ -74,6 +79,7 @@ void world_end(struct world *world); /* kills the remaining processes, waits for
 
 void world_start_master(struct world *world, unsigned master);
 void world_start_daemon(struct world *world, unsigned daemon);
+bool world_configure(struct world *world, unsigned daemon); /* writes a daemon's configuration, as a whole */
 void world_start_client(struct world *world, unsigned slot);
 void folder_remove(const char *folder);
 
