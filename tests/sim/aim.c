@@ -665,7 +665,7 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
         p[P_MAX_TTL] = 12000;
         p[P_MIN_TTL] = 5000;
     }
-    if (mutant == MUTANT_BOUND_BY_SMALLER || mutant == MUTANT_WRITES_BLIND)
+    if (mutant == MUTANT_BOUND_BY_SMALLER)
         swarm->rate[FAULT_CRASH_LOSE] = 60;
     swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
 }
@@ -771,7 +771,6 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_NEW_COUNTS_UNASKED:
     case MUTANT_SETTLED_EARLY:
     case MUTANT_BOUND_BY_SMALLER:
-    case MUTANT_WRITES_BLIND:
     case MUTANT_BEGINS_AHEAD: aim_generation(plan, swarm, mutant); return;
     case MUTANT_WATCH_BACKWARDS:
     case MUTANT_WATCH_FREE:

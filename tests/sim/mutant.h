@@ -168,7 +168,6 @@
     X(NEW_COUNTS_UNASKED, "new_counts_unasked", "a new master has a lock that was never set there")         \
     X(SETTLED_EARLY, "settled_early", "a step is called settled when it is begun")                        \
     X(BOUND_BY_SMALLER, "bound_by_smaller", "quarantines last for the smaller max_ttl")                   \
-    X(WRITES_BLIND, "writes_blind", "a missing marker is written by whoever misses it")                   \
     X(BEGINS_AHEAD, "begins_ahead", "a daemon begins by its file, wherever the masters are")
 
 enum mutant {
