@@ -105,8 +105,8 @@ struct attempt {
     bool release_seen; /* the name was released during its round: the head may ask again at once */
     enum {
         LOOKED_NOT,
-        LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
-        LOOKED_UNSURE /* the masters were just asked, but some did not answer */
+        LOOKED_FREE,  /* the masters were just asked: Q of them have no key */
+        LOOKED_UNSURE /* the masters were just asked: neither Q have a key, nor Q have none */
     } looked : 8;
     masters_t ends;   /* masters that told it in ends_ms when the key there ends */
     uint64_t reserve; /* id of the round that reserves fences behind it; 0: none */
