@@ -100,6 +100,12 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     }
 }
 
+bool group_is_usual(const struct group_row *row)
+{
+    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_MASTERS;
+    return row->state != GROUP_OUTDATED && (row->why == GROUP_WHY_NONE || waits);
+}
+
 /* ---- a change ---- */
 
 bool group_set(const struct places *places, const struct conf *conf, bool before, struct coordinator_set *set)
@@ -244,17 +250,10 @@ static bool tells_host(const struct group_row *row)
     return row->why == GROUP_WHY_DAEMON && row->host[0] != '\0';
 }
 
-/* Whether it passes by itself in every change. */
-static bool is_usual(const struct group_row *row)
-{
-    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_MASTERS;
-    return row->state != GROUP_OUTDATED && (row->why == GROUP_WHY_NONE || waits);
-}
-
 static void tell(struct events *events, const struct group_row *row)
 {
     char text[GROUP_TEXT_BYTES], why[GROUP_TEXT_BYTES + 128] = "", left[32] = "";
-    bool good = is_usual(row);
+    bool good = group_is_usual(row);
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
     group_why_text(row, text);
     if (row->why != GROUP_WHY_NONE)

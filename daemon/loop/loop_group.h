@@ -35,6 +35,8 @@ void group_daemons(const struct loop_view *view, struct coordinator *coordinator
 
 const char *group_state_name(enum group_state state);
 const char *group_why_name(enum group_why why); /* "" for GROUP_WHY_NONE */
+/* Whether it passes by itself in every change. */
+bool group_is_usual(const struct group_row *row);
 /* What the group waits for, and what to do about it; "": nothing. */
 void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES]);
 
