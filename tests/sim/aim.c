@@ -657,9 +657,18 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 8000;
     swarm->rate[FAULT_PAUSE] = 60;
     swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 60;
-    swarm->longest_ms[FAULT_PAUSE] = mutant == MUTANT_STEP_UNPROBED ? 20000 : 4000;
+    swarm->longest_ms[FAULT_PAUSE] = mutant == MUTANT_STEP_UNPROBED ? 40000 : 4000;
     swarm->longest_ms[FAULT_CUT_UP] = swarm->longest_ms[FAULT_CUT_DOWN] = 8000;
-    if (mutant == MUTANT_BOUND_BY_SMALLER || mutant == MUTANT_WRITES_BLIND)
+    if (mutant == MUTANT_STEP_BY_MAJORITY || mutant == MUTANT_STEP_UNPROBED || mutant == MUTANT_STEP_WITHOUT_TTL)
+        p[P_SET] = 31 | SET_LEAPS;
+    if (mutant == MUTANT_STEP_WITHOUT_TTL) {
+        p[P_MAX_TTL] = 12000;
+        p[P_MIN_TTL] = 5000;
+    }
+    if (mutant == MUTANT_STEP_LOWERED)
+        swarm->rate[FAULT_SLOW_UP] = 200;
+    swarm->longest_ms[FAULT_SLOW_UP] = 3000;
+    if (mutant == MUTANT_STEP_LOWERED || mutant == MUTANT_BOUND_BY_SMALLER || mutant == MUTANT_WRITES_BLIND)
         swarm->rate[FAULT_CRASH_LOSE] = 60;
     swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
 }

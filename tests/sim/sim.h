@@ -296,7 +296,8 @@ struct sim_daemon {
     uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
     int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
     uint16_t open;   /* the places that it dials */
-    uint32_t step;   /* by which it votes */
+    uint32_t step;   /* by which it votes ... */
+    int64_t step_us; /* ... since then; or its file came then */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];
@@ -554,6 +555,7 @@ void rubbish_delete(const struct sim_world *w, struct sim_master *m);
 void heal_begin(struct sim_world *w);
 /* sim_generation.c */
 bool generation_class(const struct sim_world *w);
+bool generation_smooth(const struct sim_world *w);
 struct coordinator_set generation_set(const struct sim_plan *plan, uint32_t generation, bool other);
 void generation_config(const struct sim_world *w, const struct sim_daemon *d, struct coordinator_config *config);
 void generation_stepped(struct sim_world *w, struct sim_daemon *d);

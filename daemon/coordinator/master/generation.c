@@ -160,6 +160,12 @@ static masters_t members(const struct generation *g)
     return g->here.of | g->next.of;
 }
 
+/* A change is asked for, and no master was told. */
+static bool is_asked_for(const struct generation *g)
+{
+    return changes(g) && !is_joint(g->step) && g->stage == GENERATION_AT;
+}
+
 /* It has no part in the step before the change under way, or before the last one. */
 static bool is_new(const struct coordinator *c, const struct master *m)
 {
@@ -172,7 +178,7 @@ static bool is_new(const struct coordinator *c, const struct master *m)
 bool generation_is_late(const struct coordinator *c, const struct master *m, const struct group *group)
 {
     const struct generation *g = &c->generation;
-    bool too_early = is_new(c, m) && !is_joint(target(g)) && changes(g);
+    bool too_early = is_new(c, m) && is_asked_for(g);
     return g->stage != GENERATION_OUT && (members(g) & masters_bit(m->index)) && !too_early &&
            group->step < target(g);
 }
@@ -213,9 +219,7 @@ bool generation_may_write(const struct coordinator *c, const struct master *m)
     masters_t with = 0, without = 0;
     if (!generation_is_under_way(c))
         return true;
-    if (!generation_is_late(c, m, &(struct group){.step = 0}) && target(g) != 0)
-        return false;
-    if (is_new(c, m) && target(g) == g->step && !is_joint(g->step) && changes(g))
+    if (is_new(c, m) ? is_asked_for(g) : !(members(g) & masters_bit(m->index)))
         return false;
     if (m->memory.good_at_ms != 0 && m->known && c->now_ms - m->memory.good_at_ms <= c->ttl_most_ms)
         return true;
@@ -302,20 +306,22 @@ static int64_t wait_ms(const struct coordinator *c)
     return longer_ms(longer_ms(probes_ms, LEAST_F_MS), fresh_limit_ms(c)) + SINCE_MS + c->full_ms;
 }
 
-/* The masters that show s+1 with this daemon's set; *over: those where it has been so for long enough. */
+/* The masters that show s+1 with this daemon's set; *over: those voters of s where it has been so for long enough. */
 static masters_t raised(const struct coordinator *c, masters_t *over, int64_t *left_ms)
 {
     const struct generation *g = &c->generation;
-    masters_t set = 0;
+    masters_t set = 0, served = c->renewers | c->extenders;
     *over = 0;
     *left_ms = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (!(c->renewers & c->quorum.of & masters_bit(i)) || !fresh_is(c, m) || !m->memory.there ||
+        if (!(served & masters_bit(i)) || !fresh_is(c, m) || !m->memory.there ||
             m->memory.shows.step != g->step + 1 || m->memory.shows.set != form_of(g, AFTER).hash)
             continue;
         int64_t rest_ms = m->memory.shows.since_ms + wait_ms(c) - time_ms(c, m);
         set |= masters_bit(i);
+        if (!(c->renewers & c->quorum.of & masters_bit(i)))
+            continue; /* in quarantine for a clock that jumped, the wait would be too short */
         if (rest_ms <= 0 && !m->clock.unsure)
             *over |= masters_bit(i);
         *left_ms = longer_ms(*left_ms, rest_ms);
@@ -347,10 +353,11 @@ static void step_on(struct coordinator *c)
 static void forget_past(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    if (g->past.of == 0 || c->now_ms < g->past_until_ms)
+    if ((g->past.of | g->left) == 0 || c->now_ms < g->past_until_ms)
         return;
-    releases_leave(c, masters_without(g->past.of, members(g)));
+    releases_leave(c, masters_without(g->past.of | g->left, members(g)));
     g->past = (struct coordinator_set){0};
+    g->left = 0;
     apply(c);
 }
 
@@ -366,19 +373,24 @@ static void go_on(struct coordinator *c)
         move(c, GENERATION_RAISING);
     if (g->stage != GENERATION_RAISING)
         return;
-    raised(c, &over, &left_ms);
-    if (quorum_has(&c->quorum, over))
+    /* Nothing would be gained by a step whose voters are not there. */
+    if (quorum_has(&g->steps[AFTER], raised(c, &over, &left_ms)) && quorum_has(&c->quorum, over))
         step_on(c);
 }
 
 /* ---- rule 4: a start ---- */
+
+static bool knows_before(const struct coordinator *c)
+{
+    return c->config.before.masters != 0 && c->config.before.generation + 1 == c->config.set.generation;
+}
 
 /* Returns why it does not begin: some master shows that step with another set. */
 static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t before)
 {
     struct generation *g = &c->generation, at = *g;
     const struct coordinator_set *file = &c->config.set;
-    masters_t old = g->once ? members(g) | g->past.of : 0;
+    masters_t old = g->once ? members(g) | g->past.of | g->left : 0;
     bool at_file = step == 2 * file->generation;
     at.past = (struct coordinator_set){0};
     at.here = at_file ? *file : c->config.before;
@@ -386,10 +398,11 @@ static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t befor
     at.step = step;
     at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
     at.told = false;
-    if (masters_without(old, members(&at)) != 0) { /* they may owe releases */
-        at.past.of = old;
-        at.past_until_ms = c->now_ms + c->full_ms;
-    }
+    if (at_file && knows_before(c)) /* locks of then may live, with its max_ttl */
+        at.past = c->config.before;
+    at.left = masters_without(old, members(&at)); /* they may owe releases */
+    int64_t longest_ms = longer_ms(at.here.max_ttl_ms, at.past.max_ttl_ms);
+    at.past_until_ms = c->now_ms + longer_ms(c->full_ms, longest_ms + quorum_drift_ms(longest_ms));
     if (is_joint(step))
         at.before = at.here.hash;
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -450,7 +463,7 @@ static enum group_why begin_between(struct coordinator *c, uint32_t highest, uin
     uint32_t step = at_own ? own - 1 : own - 2;
     if (highest > own || shown(c, own, true) != NULL)
         return begin(c, own, before_of(c, own));
-    if (c->config.before.masters == 0 || c->config.before.generation + 1 != c->config.set.generation)
+    if (!knows_before(c))
         return GROUP_WHY_NEEDS_BEFORE;
     if (!at_own && highest == step && step != 0 && shown(c, step, true) == NULL)
         return GROUP_WHY_NOT_SETTLED;
@@ -510,7 +523,7 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
 uint16_t coordinator_places(const struct coordinator *c)
 {
     const struct generation *g = &c->generation;
-    masters_t places = members(g) | g->past.of;
+    masters_t places = members(g) | g->past.of | g->left;
     return g->stage == GENERATION_OUT ? places | c->config.set.of | c->config.before.of : places;
 }
 
