@@ -33,8 +33,9 @@ static void configure(unsigned i, unsigned generation, const char *digits, const
                       unsigned max_ttl_s)
 {
     char text[4096];
-    snprintf(text, sizeof text, GUARDED "generation: %u\nmax_ttl: %us\n%s%s", generation, max_ttl_s,
-             list("nodes", digits), before ? list("nodes_before", before) : "");
+    snprintf(text, sizeof text, GUARDED "generation: %u\nmax_ttl: %us\n%s%s%s", generation, max_ttl_s,
+             list("nodes", digits), before ? list("nodes_before", before) : "",
+             before ? "max_ttl_before: 2s\n" : "");
     daemon_configure(&redlockd[i], &masters, text);
 }
 
@@ -221,6 +222,7 @@ T(one_change_at_a_time)
     hup(0);
     eventually(strcmp(kv(group(0), "step"), "1") == 0);
     eventually(strcmp(kv(group(0), "why"), "daemon") == 0);
+    ck_assert_str_eq(kv(row_with(show(&client[0], "NODES"), masters.server[3].path), "voter"), "no");
     ck_assert_str_ne(kv(group(0), "host"), "");
     configure(0, 2, "0123", "013", 2);
     ck_assert_str_eq(kv(show(&client[0], "RELOAD"), "change"), "busy");
@@ -252,7 +254,7 @@ T(a_restart_in_the_middle)
 {
     begin(4, "012");
     for (unsigned i = 0; i < DAEMONS; i++)
-        configure(i, 1, "013", "012", 2);
+        configure(i, 1, "013", "012", 3);
     hup(0);
     eventually(strcmp(kv(group(0), "step"), "1") == 0);
     stop(1);
