@@ -657,18 +657,15 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 8000;
     swarm->rate[FAULT_PAUSE] = 60;
     swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 60;
-    swarm->longest_ms[FAULT_PAUSE] = mutant == MUTANT_STEP_UNPROBED ? 40000 : 4000;
+    swarm->longest_ms[FAULT_PAUSE] = 4000;
     swarm->longest_ms[FAULT_CUT_UP] = swarm->longest_ms[FAULT_CUT_DOWN] = 8000;
-    if (mutant == MUTANT_STEP_BY_MAJORITY || mutant == MUTANT_STEP_UNPROBED || mutant == MUTANT_STEP_WITHOUT_TTL)
+    if (mutant == MUTANT_STEP_BY_MAJORITY || mutant == MUTANT_STEP_WITHOUT_TTL)
         p[P_SET] = 31 | SET_LEAPS;
     if (mutant == MUTANT_STEP_WITHOUT_TTL) {
         p[P_MAX_TTL] = 12000;
         p[P_MIN_TTL] = 5000;
     }
-    if (mutant == MUTANT_STEP_LOWERED)
-        swarm->rate[FAULT_SLOW_UP] = 200;
-    swarm->longest_ms[FAULT_SLOW_UP] = 3000;
-    if (mutant == MUTANT_STEP_LOWERED || mutant == MUTANT_BOUND_BY_SMALLER || mutant == MUTANT_WRITES_BLIND)
+    if (mutant == MUTANT_BOUND_BY_SMALLER)
         swarm->rate[FAULT_CRASH_LOSE] = 60;
     swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
 }
@@ -767,16 +764,13 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_JOIN_FOR_EVER: aim_joins(plan, swarm, mutant); return;
     case MUTANT_STEP_NOT_JOINT:
     case MUTANT_STEP_BY_MAJORITY:
-    case MUTANT_STEP_UNPROBED:
     case MUTANT_STEP_AT_ONCE:
     case MUTANT_STEP_WITHOUT_TTL:
-    case MUTANT_STEP_LOWERED:
     case MUTANT_OUTDATED_EXTENDS:
     case MUTANT_OUTDATED_IGNORED:
     case MUTANT_NEW_COUNTS_UNASKED:
     case MUTANT_SETTLED_EARLY:
     case MUTANT_BOUND_BY_SMALLER:
-    case MUTANT_WRITES_BLIND:
     case MUTANT_BEGINS_AHEAD: aim_generation(plan, swarm, mutant); return;
     case MUTANT_WATCH_BACKWARDS:
     case MUTANT_WATCH_FREE:

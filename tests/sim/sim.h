@@ -296,6 +296,7 @@ struct sim_daemon {
     uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
     int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
     uint16_t open;   /* the places that it dials */
+    bool spare;      /* one voter of its step may be missing */
     uint32_t step;   /* by which it votes ... */
     int64_t step_us; /* ... since then; or its file came then */
     uint8_t random[32];

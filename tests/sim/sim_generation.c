@@ -184,6 +184,7 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
         return;
     coordinator_group_row(d->core, clock_ms(&d->clock, w->now_us), &row);
     d->quorum = row.needed;
+    d->spare = masters_count(row.voters) > row.needed;
     int64_t least_ms = w->plan->param[P_MAX_TTL] / 2; /* no lock that a master forgot need have had longer */
     d->full_us = (least_ms + quorum_drift_ms(least_ms)) * 1000;
     if (row.step != d->step)
