@@ -183,6 +183,14 @@ bool generation_is_late(const struct coordinator *c, const struct master *m, con
            group->step < target(g);
 }
 
+/* Another daemon may start, and it begins at a step by which somebody votes. */
+bool generation_is_unsettled(const struct coordinator *c, const struct group *group)
+{
+    const struct generation *g = &c->generation;
+    return g->stage == GENERATION_AT && g->step != 0 && target(g) == g->step && group->step == g->step &&
+           !group->settled;
+}
+
 /* The first step whose masters are told to a new master. */
 static uint32_t first_step(const struct generation *g)
 {

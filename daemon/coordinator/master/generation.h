@@ -36,6 +36,8 @@ enum generation_told {
 enum generation_told generation_told(const struct coordinator *c, const struct group *group);
 /* Whether the master is to be told a later step than the key shows. */
 bool generation_is_late(const struct coordinator *c, const struct master *m, const struct group *group);
+/* Whether the key is to say that this daemon votes by its step. */
+bool generation_is_unsettled(const struct coordinator *c, const struct group *group);
 /* Whether a key that shows an earlier step leaves open that its master forgot locks, or never knew them. */
 bool generation_forgot(const struct coordinator *c, const struct master *m, const struct group *group);
 /* Whether a master without a key cannot be a new one of the first generation. */
