@@ -59,7 +59,7 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_NEEDS_BEFORE:
         snprintf(out, GROUP_TEXT_BYTES,
                  "the masters are at step %" PRIu32 ": add nodes_before: with the list of generation %" PRIu32
-                 ", and restart or reload",
+                 " (and its max_ttl as max_ttl_before:, if it was another), and restart",
                  row->their_step, row->generation - 1);
         break;
     case GROUP_WHY_NOT_SETTLED:
@@ -115,7 +115,7 @@ bool group_set(const struct places *places, const struct conf *conf, bool before
     *set = (struct coordinator_set){
         .generation = (uint32_t)conf->generation - before,
         .masters = count,
-        .max_ttl_ms = before ? 0 : conf->max_ttl_ms,
+        .max_ttl_ms = before && conf->max_ttl_before_ms > 0 ? conf->max_ttl_before_ms : conf->max_ttl_ms,
     };
     if (count == 0)
         return true;

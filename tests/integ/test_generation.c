@@ -33,8 +33,9 @@ static void configure(unsigned i, unsigned generation, const char *digits, const
                       unsigned max_ttl_s)
 {
     char text[4096];
-    snprintf(text, sizeof text, GUARDED "generation: %u\nmax_ttl: %us\n%s%s", generation, max_ttl_s,
-             list("nodes", digits), before ? list("nodes_before", before) : "");
+    snprintf(text, sizeof text, GUARDED "generation: %u\nmax_ttl: %us\n%s%s%s", generation, max_ttl_s,
+             list("nodes", digits), before ? list("nodes_before", before) : "",
+             before ? "max_ttl_before: 2s\n" : "");
     daemon_configure(&redlockd[i], &masters, text);
 }
 
@@ -221,6 +222,7 @@ T(one_change_at_a_time)
     hup(0);
     eventually(strcmp(kv(group(0), "step"), "1") == 0);
     eventually(strcmp(kv(group(0), "why"), "daemon") == 0);
+    ck_assert_str_eq(kv(row_with(show(&client[0], "NODES"), masters.server[3].path), "voter"), "no");
     ck_assert_str_ne(kv(group(0), "host"), "");
     configure(0, 2, "0123", "013", 2);
     ck_assert_str_eq(kv(show(&client[0], "RELOAD"), "change"), "busy");
@@ -247,12 +249,36 @@ T(another_max_ttl)
     ck_assert_str_eq(kv(group(1), "max_ttl"), "4000");
 }
 
+/* A new master is logged in to as the others are. */
+T(a_new_master_with_a_password)
+{
+    char path[PATH + 32], text[4096];
+    cluster_start(&masters, 4, UNIX);
+    for (unsigned i = 0; i < masters.count; i++)
+        ck_assert_str_eq(redis(&masters.server[i], "ACL SETUSER redlockd on >secret ~* &* +@all"), "OK");
+    snprintf(path, sizeof path, "%s/secret", folder_new("secret"));
+    file_write(path, "secret\n");
+    for (unsigned g = 0; g < 2; g++) {
+        snprintf(text, sizeof text,
+                 GUARDED "generation: %u\nmax_ttl: 2s\nnode_user: redlockd\n"
+                         "node_password_file: %s\n%s",
+                 g, path, list("nodes", g == 0 ? "012" : "0123"));
+        for (unsigned i = 0; i < DAEMONS; i++)
+            daemon_configure(&redlockd[i], &masters, text);
+        for (unsigned i = 0; i < DAEMONS; i++)
+            (g == 0 ? run : hup)(i);
+        eventually(rows_with(show(&client[0], "NODES"), " state=up ") == 3 + g);
+    }
+    eventually_within(is_steady(2), STEPS_MS);
+    ck_assert_ptr_nonnull(strstr(redis(&masters.server[3], "CLIENT LIST"), " user=redlockd "));
+}
+
 /* A daemon that starts in the middle begins where the others are, by its file's nodes_before. */
 T(a_restart_in_the_middle)
 {
     begin(4, "012");
     for (unsigned i = 0; i < DAEMONS; i++)
-        configure(i, 1, "013", "012", 2);
+        configure(i, 1, "013", "012", 3);
     hup(0);
     eventually(strcmp(kv(group(0), "step"), "1") == 0);
     stop(1);
