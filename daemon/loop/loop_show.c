@@ -68,7 +68,24 @@ const char *loop_lacking_name(enum lacking lacks)
 
 unsigned loop_masters(const struct loop_view *view)
 {
-    return view->conf->masters;
+    struct group_row row;
+    coordinator_group_row(view->coordinator, clock_boot_ms(), &row);
+    return row.step % 2 == 0 ? row.masters : masters_count(row.voters);
+}
+
+void loop_noquorum(const struct loop_view *view, struct reply *reply)
+{
+    struct quorum quorum = loop_quorum(view);
+    unsigned count = 0;
+    reply->needed = quorum.needed;
+    reply->votes = 0;
+    for (unsigned i, left = quorum.of; place_next(&left, &i);) {
+        reply->votes = (uint8_t)(reply->votes + (reply->nodes[i] == '+'));
+        reply->nodes[count++] = reply->nodes[i];
+    }
+    reply->masters = (uint8_t)loop_masters(view);
+    while (count < reply->masters)
+        reply->nodes[count++] = '!'; /* vacant */
 }
 
 struct quorum loop_quorum(const struct loop_view *view)

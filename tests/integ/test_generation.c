@@ -238,7 +238,7 @@ T(one_change_at_a_time)
     ck_assert_str_eq(kv(group(0), "needed"), "3");
 }
 
-/* A larger max_ttl: locks may be longer when all is done, and not before. */
+/* A larger max_ttl: locks may be longer when all is done, and not before. Then a master leaves its place vacant. */
 T(another_max_ttl)
 {
     begin(3, "012");
@@ -247,6 +247,16 @@ T(another_max_ttl)
     grants_until(2);
     lock(&client[0], "long ttl=4s");
     ck_assert_str_eq(kv(group(1), "max_ttl"), "4000");
+    ask(&client[0], "+UNLOCKED long *", "UNLOCK long");
+    reload_all(2, "0-1", NULL, 4);
+    grants_until(4);
+    const char *row = group(0);
+    ck_assert_str_eq(kv(row, "masters"), "3");
+    ck_assert_str_eq(kv(row, "voters"), "2");
+    ck_assert_str_eq(kv(row, "needed"), "2");
+    eventually(!has_master(1, 2));
+    server_kill(&masters.server[1]);
+    ask(&client[0], "-NOQUORUM work votes=1/3 nodes=+?! : 2 votes are needed*", "LOCK work");
 }
 
 /* A new master is logged in to as the others are. */
