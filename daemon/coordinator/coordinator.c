@@ -84,8 +84,7 @@ static bool make_tables(struct coordinator *c)
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
-           pool_init(&c->rounds, sizeof(struct round) + MASTERS * sizeof(uint64_t),
-                     capacity(rounds)) &&
+           pool_init(&c->rounds, sizeof(struct round) + MASTERS * sizeof(uint64_t), capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
            pool_init(&c->watched, sizeof(struct watched), capacity(watches)) &&

@@ -95,7 +95,8 @@ void change_write(const struct world *world, unsigned daemon, FILE *file)
     servers_write(world, "nodes", &change->now, daemon, file);
     if (change->generation == 0)
         return;
-    fprintf(file, "generation: %u\nmax_ttl_before: %dms\n", change->generation, (int)change->max_ttl_before_ms);
+    fprintf(file, "generation: %u\nmax_ttl_before: %dms\n", change->generation,
+            (int)change->max_ttl_before_ms);
     servers_write(world, "nodes_before", &change->before, daemon, file);
 }
 

@@ -659,9 +659,10 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
     swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 60;
     swarm->longest_ms[FAULT_PAUSE] = 4000;
     swarm->longest_ms[FAULT_CUT_UP] = swarm->longest_ms[FAULT_CUT_DOWN] = 8000;
-    if (mutant == MUTANT_STEP_BY_MAJORITY || mutant == MUTANT_STEP_WITHOUT_TTL)
+    bool early = mutant == MUTANT_STEP_WITHOUT_TTL || mutant == MUTANT_STEP_AT_ONCE;
+    if (mutant == MUTANT_STEP_BY_MAJORITY || early)
         p[P_SET] = 31 | SET_LEAPS;
-    if (mutant == MUTANT_STEP_WITHOUT_TTL) {
+    if (early) {
         p[P_MAX_TTL] = 12000;
         p[P_MIN_TTL] = 5000;
     }

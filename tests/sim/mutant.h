@@ -164,10 +164,10 @@
     X(STEP_AT_ONCE, "step_at_once", "a daemon goes on as soon as a quorum shows the next step")             \
     X(STEP_WITHOUT_TTL, "step_without_ttl", "... or waits only for probes, and not for locks to end")       \
     X(OUTDATED_EXTENDS, "outdated_extends", "an outdated daemon goes on renewing")                          \
-    X(OUTDATED_IGNORED, "outdated_ignored", "a step beyond the next one counts as well")                  \
+    X(OUTDATED_IGNORED, "outdated_ignored", "a step beyond the next one counts as well")                    \
     X(NEW_COUNTS_UNASKED, "new_counts_unasked", "a new master has a lock that was never set there")         \
-    X(SETTLED_EARLY, "settled_early", "a step is called settled when it is begun")                        \
-    X(BOUND_BY_SMALLER, "bound_by_smaller", "quarantines last for the smaller max_ttl")                   \
+    X(SETTLED_EARLY, "settled_early", "a step is called settled when it is begun")                          \
+    X(BOUND_BY_SMALLER, "bound_by_smaller", "quarantines last for the smaller max_ttl")                     \
     X(BEGINS_AHEAD, "begins_ahead", "a daemon begins by its file, wherever the masters are")
 
 enum mutant {

@@ -230,7 +230,7 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         plan->faults -= minority == 0;
     }
     if (kind == FAULT_WRONG)
-        fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || p[P_SET] != 0 || percent(draw, 70) ? 1 : -1);
+        fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || percent(draw, 70) ? 1 : -1);
     if (kind == FAULT_LACKS)
         fault->field[F_ARG] = between(draw, 0, LACKS - 1);
     if (kind == FAULT_NATIVE)

@@ -39,7 +39,8 @@ static uint16_t changed(const struct sim_plan *plan, uint64_t who, uint64_t try,
     static const int come[] = {1, 1, 1, 1, 1, 1, 1, 0, 0, 2}, go[] = {2, 1, 1, 1, 1, 0, 0, 1, 0, 2};
     int64_t what = plan->param[P_SET] & SET_LEAPS ? 9 : drawn(plan, who, 8 * try, 0, 9);
     for (int i = 0; i < come[what] && of != masters_all(SIM_MASTERS); i++)
-        of |= masters_bit(pick(plan, who, 8 * try + 1 + (uint64_t)i, (uint16_t)(masters_all(SIM_MASTERS) & ~of)));
+        of |= masters_bit(
+            pick(plan, who, 8 * try + 1 + (uint64_t)i, (uint16_t)(masters_all(SIM_MASTERS) & ~of)));
     for (int i = 0; i < go[what] && masters_count(of) > 1; i++)
         of &= (uint16_t)~masters_bit(pick(plan, who, 8 * try + 3 + (uint64_t)i, of));
     return of;
@@ -47,7 +48,8 @@ static uint16_t changed(const struct sim_plan *plan, uint64_t who, uint64_t try,
 
 static bool is_possible(uint16_t before, uint16_t after)
 {
-    struct quorum a = quorum_plain(masters_count(before), before), b = quorum_plain(masters_count(after), after);
+    struct quorum a = quorum_plain(masters_count(before), before),
+                  b = quorum_plain(masters_count(after), after);
     struct quorum joint = quorum_joint(&a, &b);
     return quorum_is_possible(&joint);
 }
@@ -91,6 +93,11 @@ static void add_file(struct sim_plan *plan, int64_t daemon, int64_t at_ms, int64
     fault->field[F_ARG] = file;
 }
 
+static bool has_two_lists(const struct sim_plan *plan)
+{
+    return drawn(plan, 1, 2, 0, 3) == 0;
+}
+
 void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
 {
     int64_t *p = plan->param;
@@ -106,6 +113,11 @@ void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
     p[P_LISTED] = kind == 0 ? LISTED_SMOOTH : drawn(plan, 0, 3, 0, 2) != 0;
     p[P_DEAF] = DEAF_NONE;
     swarm->rate[FAULT_SCORES] = 0; /* a minority of all servers may be a majority of a set */
+    /* What a clock that is an hour ahead has put into fences leaves with the masters that had them. */
+    swarm->rate[FAULT_WRONG] = 0;
+    if (has_two_lists(plan))
+        swarm->blackouts =
+            0; /* where all memory is lost, nothing tells a daemon that another has another list */
     if (kind == 0) {
         swarm->rate[FAULT_BREAK] = 0;
         return;
@@ -132,11 +144,13 @@ static void leave_out(struct sim_plan *plan)
 void plan_generation(struct sim_plan *plan)
 {
     int64_t *p = plan->param, at_ms = drawn(plan, 1, 0, 1000, 6000), lags = drawn(plan, 1, 1, 0, 3);
-    int64_t two_lists = drawn(plan, 1, 2, 0, 3), no_before = drawn(plan, 1, 3, 0, 2);
+    bool two_lists = has_two_lists(plan);
+    int64_t no_before = drawn(plan, 1, 3, 0, 2);
     p[P_UNGUARDED] = p[P_LIAR] = 0;
     if (p[P_LISTED] == LISTED_SMOOTH) {
         lags = 1;
-        two_lists = no_before = 1;
+        two_lists = false;
+        no_before = 1;
     }
     leave_out(plan);
     for (int64_t g = 1; at_ms < p[P_HEAL]; g++) {
@@ -144,11 +158,11 @@ void plan_generation(struct sim_plan *plan)
             uint64_t what = (uint64_t)(8 * g + d);
             int64_t lag_ms = lags == 0 ? 0 : drawn(plan, 2, what, 0, lags == 1 ? 1000 : 8000);
             bool never = lags == 3 && drawn(plan, 3, what, 0, 5) == 0;
-            bool other = two_lists == 0 && drawn(plan, 4, what, 0, 4) == 0;
+            bool other = two_lists && drawn(plan, 4, what, 0, 4) == 0;
             bool before = no_before != 0 || drawn(plan, 5, what, 0, 3) != 0;
             if (!never)
-                add_file(plan, d, at_ms + lag_ms, g | (int64_t)other << GENERATION_BITS |
-                                                      (int64_t)before << (GENERATION_BITS + 1));
+                add_file(plan, d, at_ms + lag_ms,
+                         g | (int64_t)other << GENERATION_BITS | (int64_t)before << (GENERATION_BITS + 1));
         }
         at_ms += drawn(plan, 6, (uint64_t)g, drawn(plan, 7, (uint64_t)g, 0, 3) == 0 ? 1000 : 11000, 22000);
     }
@@ -162,7 +176,8 @@ static struct coordinator_set file_of(const struct sim_world *w, const struct si
     return generation_set(w->plan, generation, d->file >> GENERATION_BITS & 1);
 }
 
-void generation_config(const struct sim_world *w, const struct sim_daemon *d, struct coordinator_config *config)
+void generation_config(const struct sim_world *w, const struct sim_daemon *d,
+                       struct coordinator_config *config)
 {
     config->masters = SIM_MASTERS;
     config->set = file_of(w, d);

@@ -16,8 +16,6 @@ static struct coordinator_set set_of(uint32_t generation)
                                     .max_ttl_ms = MAX_TTL};
 }
 
-
-
 static void begin(uint32_t generation, bool before)
 {
     config.max_ttl_ms = config.default_ttl_ms = MAX_TTL;
@@ -45,13 +43,14 @@ static struct group_row row_now(void)
 
 static void no_daemon_is_behind(void)
 {
-    coordinator_daemons(core, now, &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
+    coordinator_daemons(core, now,
+                        &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
 }
 
-#define EXPECT_STEP(number, is)                                                                             \
-    do {                                                                                                    \
-        ck_assert_uint_eq(row_now().step, number);                                                          \
-        ck_assert_int_eq(row_now().state, is);                                                              \
+#define EXPECT_STEP(number, is)                    \
+    do {                                           \
+        ck_assert_uint_eq(row_now().step, number); \
+        ck_assert_int_eq(row_now().state, is);     \
     } while (0)
 
 static void shows(unsigned master, uint32_t step, uint64_t set, uint64_t before, bool settled)

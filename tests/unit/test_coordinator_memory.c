@@ -5,7 +5,8 @@
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 408,  /* the objects of a session lock, with room for 15 masters: lease, resource, name, deadline */
+    LOCK_BYTES =
+        408, /* the objects of a session lock, with room for 15 masters: lease, resource, name, deadline */
     ROUND_BYTES = 312, /* ... and while it is renewed */
 };
 

@@ -644,7 +644,7 @@ struct witness {
 struct coordinator {
     struct coordinator_config config;
     const struct mode *modes[MODES];
-    struct quorum quorum;  /* who votes, and how many of them are needed */
+    struct quorum quorum; /* who votes, and how many of them are needed */
     struct generation generation;
     /* config.max_ttl_ms is the largest of the steps s-1, s and s+1; locks get the smaller one of s and s+1. */
     int64_t ttl_most_ms;

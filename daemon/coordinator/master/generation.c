@@ -86,8 +86,7 @@ static void apply(struct coordinator *c)
     for (unsigned i = BEFORE; i <= AFTER; i++)
         g->steps[i] = form_of(g, i).quorum;
     c->quorum = g->steps[HERE];
-    c->config.max_ttl_ms =
-        longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
+    c->config.max_ttl_ms = longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
     c->ttl_most_ms =
         is_joint(g->step) ? earlier_ms(g->here.max_ttl_ms, g->next.max_ttl_ms) : g->here.max_ttl_ms;
     c->full_ms = c->config.max_ttl_ms + quorum_drift_ms(c->config.max_ttl_ms);
@@ -438,14 +437,15 @@ static uint64_t before_of(const struct coordinator *c, uint32_t step)
     return group != NULL ? group->before : 0;
 }
 
-/* Whether all masters of the file's set answered lately, and none has a key. */
+/* Whether all masters of the file's sets answered lately, and none has a key: the others may be at the generation
+ * before. */
 static bool all_are_without(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         bool heard = m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
                      m->memory.read_ms != 0;
-        if ((c->config.set.of & masters_bit(i)) && (!heard || m->memory.there))
+        if (((c->config.set.of | c->config.before.of) & masters_bit(i)) && (!heard || m->memory.there))
             return false;
     }
     return true;
@@ -616,7 +616,8 @@ static void use_places(struct coordinator *c, const struct coordinator_set *next
     c->config.no_kill = (uint16_t)(masters_without(c->config.no_kill, next->of) | (next->no_kill & next->of));
 }
 
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms, const struct coordinator_set *next)
+struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
+                                        const struct coordinator_set *next)
 {
     struct generation *g = &c->generation;
     struct reload_answer answer = coordinator_reload_try(c, now_ms, next);
