@@ -113,8 +113,6 @@ void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
     p[P_LISTED] = kind == 0 ? LISTED_SMOOTH : drawn(plan, 0, 3, 0, 2) != 0;
     p[P_DEAF] = DEAF_NONE;
     swarm->rate[FAULT_SCORES] = 0; /* a minority of all servers may be a majority of a set */
-    /* What a clock that is an hour ahead has put into fences leaves with the masters that had them. */
-    swarm->rate[FAULT_WRONG] = 0;
     if (has_two_lists(plan))
         swarm->blackouts =
             0; /* where all memory is lost, nothing tells a daemon that another has another list */
