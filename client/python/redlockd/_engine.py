@@ -1,12 +1,22 @@
-"""The engine of the blocking client: one lock, and a thread that reads what redlockd says and wakes who waits.
+"""The engine of the blocking client: one lock, and one thread at a time that reads what redlockd says and wakes who waits.
 
-A thread that calls goes inside, asks, writes its lines itself before it leaves, and waits until the reader has the answer:
+A thread that calls goes inside, asks, and writes its lines itself. If nobody reads, it does so until it has its answer;
+else it waits until the reader has it. When no caller reads, the engine's own thread does, since redlockd may tell a loss at
+any time. It comes a moment after the last caller (LOOK_S), so that a caller that asks again and again meets no other
+thread:
 
-    caller   go in, ask, write ----.                        .--> goes on
-    reader                poll ----+--> read, settle: wake -'    poll ...
+    caller   ask, write, poll, read --> goes on, asks ...
+    thread   sleeps                     sleeps                    poll ...
+
+Where callers come at once, the thread reads for all. It wakes those that have their answers, each by the one before, and
+when all have gone on, it writes what they have asked meanwhile:
+
+    callers    1: ask, wait   2: ask, wait   3: ask, wait
+    thread   read                                        write, poll ...
 """
 from __future__ import annotations
 
+import collections
 import heapq
 import itertools
 import logging
@@ -27,7 +37,11 @@ from .errors import UnreachableError
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
-POLL_MOST_MS = 3_600_000
+POLL_MOST_S = 3600.0
+LOOK_S = 0.005  # so often the thread looks whether callers still come, and read
+ALONE = 16  # after so many answers in a row for a caller that is alone, callers read again
+CHAIN_LEAST = 3  # so many callers are woken each by the one before ...
+CHAIN_S = 0.005  # ... and if one does not, all others after so long
 T = TypeVar("T")
 logger = logging.getLogger("redlockd")
 _AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -116,23 +130,48 @@ class _Timer:
 
 
 class _Waiter:
-    """Waits in one thread for what another tells."""
+    """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("error", "_told")
+    __slots__ = ("engine", "thread", "error", "over", "told", "chain")
 
-    def __init__(self) -> None:
+    def __init__(self, engine: ThreadEngine) -> None:
+        self.engine = engine
+        self.thread = threading.get_ident()
         self.error: RedlockdError | None = None
-        self._told = threading.Lock()
-        self._told.acquire()
+        self.over = False
+        self.told: threading.Lock | None = None  # None: the caller reads, and sees for itself
+        self.chain: collections.deque[threading.Lock] | None = None  # who is woken next
 
     def __call__(self, error: RedlockdError | None) -> None:
-        self.error = error
-        self._told.release()
+        self.error, self.over = error, True
+        self.engine.is_told(self)
 
     def wait(self) -> None:
-        self._told.acquire()
+        if self.told:
+            self.told.acquire()
+        if self.chain:
+            _wake_next(self.chain)
         if self.error:
             raise self.error
+
+
+def _wake(told: list[_Waiter]) -> None:
+    for waiter in told:
+        if waiter.told:
+            waiter.told.release()
+
+
+def _wake_next(chain: collections.deque[threading.Lock]) -> None:
+    try:
+        chain.popleft().release()
+    except IndexError:  # the thread did not wait for so long
+        pass
+
+
+def _lock_that_is_held() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
 
 class ThreadEngine:
@@ -145,9 +184,17 @@ class ThreadEngine:
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._timers: list[tuple[float, int, _Timer]] = []
         self._order = itertools.count()
+        self._reader: _Waiter | ThreadEngine | None = None  # the caller that reads, or the engine itself for its thread
         self._poll: select.poll | None = None  # of the sockets; None: to be made anew
-        self._polls_until = 0.0  # 0: the thread is awake
+        self._polls = False  # the reader waits for the sockets
+        self._waiting: set[_Waiter] = set()  # callers that have no answer yet
+        self._calls = 0
+        self._told: list[_Waiter] = []  # who is to be woken at the end of this turn
+        self._writes = False  # the thread is about to write for all
         self._thread: threading.Thread | None = None
+        self._until = 0.0  # when the thread wakes by itself; 0: it is awake
+        self._looks = True  # the thread looks soon whether callers still come, and read
+        self._rest: threading.Lock | None = None  # on which it sleeps while it does not read
         self.closing = threading.Event()
         self._waker: tuple[socket.socket, socket.socket] | None = None
 
@@ -158,17 +205,24 @@ class ThreadEngine:
         with self._guard:
             try:
                 result = function(*args)
-                self._run_soon()
+                self._end_turn()
                 return result
             except RedlockdError:
-                self._run_soon()
+                self._end_turn()
                 raise
             except BaseException:
                 if connection := self.session._connection:
                     # ^C or the like came in the middle of something: what is known of this connection may be wrong.
                     self.session.broken(connection, UnreachableError("the program was interrupted within a request"))
-                self._run_soon()
+                self._end_turn()
                 raise
+
+    def _end_turn(self) -> None:
+        if self._soon and not self._writes:
+            self._run_soon()
+        if self._told:
+            told, self._told = self._told, []
+            _wake(told)
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -184,12 +238,12 @@ class ThreadEngine:
     def later(self, seconds: float, function: Callable[..., object], *args: Any) -> _Timer:
         due, timer = time.monotonic() + seconds, _Timer(function, args)
         heapq.heappush(self._timers, (due, next(self._order), timer))
-        if due < self._polls_until:
-            self.wake()
+        if due < self._until:
+            self._wake_thread()
         return timer
 
     def read_first(self, function: Callable[[], object]) -> None:
-        """The thread reads before it looks at its timers."""
+        """What has come is read before the timers are looked at."""
         function()
 
     def connect(self, session: Parts) -> _Timer:
@@ -228,14 +282,61 @@ class ThreadEngine:
             sock.close()
         session.not_connected(error or UnreachableError("no connection"))
 
-    # ---- the thread ----
+    # ---- reading ----
 
     def wake(self) -> None:
-        """The thread is to look anew at what it waits for."""
+        """The reader is to look anew at what it waits for."""
         self._poll = None
-        if self._polls_until and self._waker and threading.current_thread() is not self._thread:
-            self._polls_until = 0.0
+        if self._polls and self._waker:
+            self._polls = False
             self._waker[1].send(b"w")
+
+    def is_told(self, waiter: _Waiter) -> None:
+        self._waiting.discard(waiter)
+        if waiter.told:
+            self._told.append(waiter)
+        elif self._polls:
+            self.wake()
+
+    def _polled(self) -> select.poll:
+        self._polls = True
+        if not self._poll:
+            self._poll = select.poll()
+            if self._waker:
+                self._poll.register(self._waker[0], select.POLLIN)
+            for descriptor, sock in self.sockets.items():
+                self._poll.register(descriptor, sock.events())
+        return self._poll
+
+    def _happened(self, reader: object, happened: list[tuple[int, int]]) -> None:
+        if self._reader is not reader:  # the handler of a signal reads in its place
+            return
+        self._polls = False
+        for descriptor, events in happened:
+            if sock := self.sockets.get(descriptor):
+                sock.happened(events)
+            elif self._waker and descriptor == self._waker[0].fileno():
+                _drain(self._waker[0])
+
+    def _read_for(self, waiter: _Waiter) -> None:
+        """A caller reads until its request is over. The thread sees to the timers."""
+        while self._reader is waiter:
+            with self._guard:
+                if waiter.over:
+                    self._leave(waiter)
+                    return
+                poll = self._polled()
+            self.inside(self._happened, waiter, poll.poll())
+
+    def _leave(self, waiter: _Waiter) -> None:
+        """The caller goes. Where others wait, or the thread sleeps for long, the thread is to read."""
+        self._waiting.discard(waiter)
+        if self._reader is waiter:
+            self._reader, self._polls = None, False
+            if self._rest and (self._waiting or not self._looks):
+                self._wake_thread()
+
+    # ---- the thread ----
 
     def _begin(self) -> None:
         self._waker = socket.socketpair()
@@ -247,52 +348,98 @@ class ThreadEngine:
     def _run(self) -> None:
         assert self._waker
         try:
-            self._read(self._waker[0])
+            self._serve()
         except BaseException:
             logger.exception("a mistake of this library: the client ends")
             with self._guard:
+                self._writes = False
                 self.session.engine_ended(True)
+                self._end_turn()
         with self._guard:
             waker, self._waker = self._waker, None
         for end in waker:
             end.close()
 
-    def _read(self, waker: socket.socket) -> None:
+    def _wake_thread(self) -> None:
+        rest, self._rest = self._rest, None
+        if rest:
+            rest.release()
+        elif self._reader is self:
+            self.wake()
+
+    def _serve(self) -> None:
         happened: list[tuple[int, int]] = []
+        alone, calls = ALONE, -1
         while True:
             with self._guard:
-                self._polls_until = 0.0
-                for descriptor, events in happened:
-                    if sock := self.sockets.get(descriptor):
-                        sock.happened(events)
-                    elif descriptor == waker.fileno():
-                        _drain(waker)
+                self._until, self._rest = 0.0, None
+                self._happened(self, happened)
+                happened = []
                 self._run_soon()
-                if not happened:
-                    self._run_timers()
+                self._run_timers()
+                told, self._told = self._told, []
+                if self._reader is self and told:
+                    alone = alone + 1 if len(told) == 1 and not self._waiting else 0
+                    if alone >= ALONE:
+                        self._reader = None
+                chain = self._chain_of(told)
+            if chain:
+                self._wake_all(*chain)
+            with self._guard:
+                self._writes = False
+                self._end_turn()
                 if self.closing.is_set() and not self.sockets:
                     return
-                poll, timeout_ms = self._poll or self._new_poll(waker), self._timeout_ms()
-            # After a pause of the process a timer may be due before a renewal was read: so it has to wait for a second look.
-            happened = poll.poll(timeout_ms) or poll.poll(0)
+                if self._reader is None and (self._waiting or self._calls == calls or self.closing.is_set()):
+                    self._reader = self
+                self._looks = self._reader is None or self._calls != calls
+                timeout_s, calls = self._timeout_s(), self._calls
+                poll, rest = None, None
+                if self._reader is self:
+                    poll = self._polled()
+                else:
+                    rest = self._rest = _lock_that_is_held()
+            if poll:
+                happened = poll.poll(timeout_s * 1000 + 1)
+            elif rest:
+                rest.acquire(timeout=timeout_s)
 
-    def _new_poll(self, waker: socket.socket) -> select.poll:
-        self._poll = select.poll()
-        self._poll.register(waker, select.POLLIN)
-        for descriptor, sock in self.sockets.items():
-            self._poll.register(descriptor, sock.events())
-        return self._poll
+    def _chain_of(self, told: list[_Waiter]) -> tuple[collections.deque[threading.Lock], threading.Lock] | None:
+        """Wakes who has been told; or, where they are many, returns the chain in which they are woken, and its end."""
+        if len(told) < CHAIN_LEAST:
+            _wake(told)
+            return None
+        end = _lock_that_is_held()
+        chain = collections.deque([waiter.told for waiter in told if waiter.told])
+        chain.append(end)
+        for waiter in told:
+            waiter.chain = chain
+        self._writes = True
+        return chain, end
 
-    def _timeout_ms(self) -> float:
+    @staticmethod
+    def _wake_all(chain: collections.deque[threading.Lock], end: threading.Lock) -> None:
+        _wake_next(chain)
+        if not end.acquire(timeout=CHAIN_S):
+            while chain:
+                _wake_next(chain)
+
+    def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
             heapq.heappop(self._timers)
-        if not self._timers:
-            self._polls_until = float("inf")
-            return -1
-        self._polls_until = self._timers[0][0]
-        return min(max(0.0, self._polls_until - time.monotonic()) * 1000 + 1, POLL_MOST_MS)
+        now = time.monotonic()
+        due = self._timers[0][0] if self._timers else now + POLL_MOST_S
+        if self._looks and self._reader is not self:
+            due = min(due, now + LOOK_S)
+        self._until = due
+        return max(0.0, due - now)
 
     def _run_timers(self) -> None:
+        if not self._timers or self._timers[0][0] > time.monotonic():
+            return
+        for sock in list(self.sockets.values()):  # after a pause of the process a renewal may be there, unread
+            sock.happened(select.POLLIN)
+        self._run_soon()
         while self._timers and self._timers[0][0] <= time.monotonic():
             timer = heapq.heappop(self._timers)[2]
             if timer.function:
@@ -314,12 +461,13 @@ class ThreadEngine:
 
     def ask(self, begin: Callable[..., Ask], *args: Any, asked: Callable[[Ask | None], object] | None = None) -> Ask:
         """Waits for the answer. asked: is told of the request while it is waited for, and then of None."""
-        waiter = _Waiter()
+        waiter = _Waiter(self)
         ask: Ask | None = None
         try:
-            ask = self.call(begin, waiter, *args)
+            ask = self.call(self._ask, begin, waiter, *args)
             if asked:
                 asked(ask)
+            self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
@@ -331,9 +479,27 @@ class ThreadEngine:
                 asked(None)
         return ask
 
+    def _ask(self, begin: Callable[..., Ask], waiter: _Waiter, *args: Any) -> Ask:
+        self._calls += 1
+        reader = self._reader
+        if isinstance(reader, _Waiter) and reader.thread == waiter.thread:  # the handler of a signal has interrupted it
+            reader.told = None if reader.over else _lock_that_is_held()
+            reader = self._poll = None
+        if reader:
+            waiter.told = _lock_that_is_held()
+        else:
+            self._reader = waiter
+        self._waiting.add(waiter)
+        try:
+            return begin(waiter, *args)
+        except RedlockdError:
+            self._leave(waiter)
+            raise
+
     def _take_back(self, ask: Ask | None, waiter: _Waiter) -> None:
         for one in [ask] if ask else self.session.asked_by(waiter):
             self.session.give_up(one)
+        self._leave(waiter)
 
     def cancel(self, ask: Ask, error: RedlockdError) -> bool:
         return self.inside(self._cancel, ask, error)
@@ -358,6 +524,7 @@ class ThreadEngine:
         if not self.session.closed:
             self.session.close(lambda: None)
         self.wake()
+        self._wake_thread()
 
     def drop_in_child(self) -> None:
         for end in self._waker or ():

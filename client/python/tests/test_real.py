@@ -213,6 +213,22 @@ class Blocking(WithWorld):
             self.assertEqual(waiter.wait(5), 0)
         eventually(lambda: self.world.keys() == 0, "the last key's end")
 
+    def test_the_handler_of_a_signal_may_lock_while_its_thread_waits(self):
+        with self.client().lock("waited-for") as lock:
+            waiter = self.program("import redlockd, signal; c = redlockd.Client()\n"
+                                  "def handle(*_):\n"
+                                  "    with c.lock('by-signal'): print('handled')\n"
+                                  "signal.signal(signal.SIGUSR1, handle); print('waits')\n"
+                                  "with c.lock('waited-for'): print('has it')")
+            self.assertEqual(waiter.stdout.readline(), "waits\n")
+            time.sleep(0.3)  # so that it does wait
+            for _ in range(2):
+                waiter.send_signal(signal.SIGUSR1)
+                self.assertEqual(waiter.stdout.readline(), "handled\n")
+            lock.release()
+            self.assertEqual(waiter.stdout.readline(), "has it\n")
+            self.assertEqual(waiter.wait(5), 0)
+
     def test_an_interrupt_between_the_grant_and_the_body_leaves_nothing(self):
         """A signal's handler raises at each instruction of the library, one after the other, from the grant on."""
         def interrupt(*_signal):
