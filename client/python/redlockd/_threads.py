@@ -35,13 +35,8 @@ if hasattr(os, "register_at_fork"):
 class Lock(BaseLock[threading.Event, float, None]):
     """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it."""
 
-    _event = threading.Event
-
-    def __init__(self, client: Client, name: Name, **options: Any) -> None:
-        self._client = client  # which lives as long as its locks
-        self._engine = client._living()
-        self._waiting: Ask | None = None
-        super().__init__(self._engine.session, name, threading.get_ident, **options)
+    _event, _me = threading.Event, staticmethod(threading.get_ident)
+    _waiting: Ask | None = None
 
     def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                 blocking_timeout: Seconds | None = None) -> bool:
@@ -248,7 +243,7 @@ class Client(BaseClient[Lock, list[dict[str, str]]]):
 
     def _rows(self, verb: str, what: str) -> list[dict[str, str]]:
         engine = self._living()
-        return engine.ask(engine.session.rows, verb, what).rows
+        return engine.ask(engine.session.rows, verb, what).rows or []
 
     def watch(self, name: str) -> Watch:
         """An iterator: who has the name, now and at each change. It goes on over a reconnection, which is not told, and may
