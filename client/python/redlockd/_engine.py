@@ -8,11 +8,14 @@ thread:
     caller   ask, write, poll, read --> goes on, asks ...
     thread   sleeps                     sleeps                    poll ...
 
-Where callers come at once, the thread reads for all. It wakes those that have their answers, each by the one before, and
-when all have gone on, it writes what they have asked meanwhile:
+Where callers come at once, the thread reads for all. It wakes the first of those that have their answers, and each wakes
+the next when it waits again, since one alone can run. Then the thread writes what all have asked meanwhile:
 
     callers    1: ask, wait   2: ask, wait   3: ask, wait
     thread   read                                        write, poll ...
+
+If one does not ask again within CHAIN_S, since it has work to do, the next is woken all the same, and for a while each
+wakes the next when it is woken itself.
 """
 from __future__ import annotations
 
@@ -30,18 +33,19 @@ from typing import Any, Callable, TypeVar
 
 from ._connection import Connection
 from ._error import RedlockdError
-from ._hold import Ask
+from ._hold import Ask, Hold
 from ._parts import Parts
 from ._session import Session
-from .errors import UnreachableError
+from .errors import LockCancelledError, UnreachableError
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
 POLL_MOST_S = 3600.0
 LOOK_S = 0.005  # so often the thread looks whether callers still come, and read
 ALONE = 16  # after so many answers in a row for a caller that is alone, callers read again
-CHAIN_LEAST = 3  # so many callers are woken each by the one before ...
-CHAIN_S = 0.005  # ... and if one does not, all others after so long
+CROWD = 8  # so many callers are woken one by the other
+CHAIN_S = 0.002
+HURRY_S = (0.01, 2.0)  # it doubles from the one to the other while callers have work to do
 T = TypeVar("T")
 logger = logging.getLogger("redlockd")
 _AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -132,7 +136,7 @@ class _Timer:
 class _Waiter:
     """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("engine", "thread", "error", "over", "told", "chain")
+    __slots__ = ("engine", "thread", "error", "over", "told")
 
     def __init__(self, engine: ThreadEngine) -> None:
         self.engine = engine
@@ -140,32 +144,30 @@ class _Waiter:
         self.error: RedlockdError | None = None
         self.over = False
         self.told: threading.Lock | None = None  # None: the caller reads, and sees for itself
-        self.chain: collections.deque[threading.Lock] | None = None  # who is woken next
 
     def __call__(self, error: RedlockdError | None) -> None:
-        self.error, self.over = error, True
-        self.engine.is_told(self)
+        """Called inside. The caller is woken at the end of this turn."""
+        engine, self.error, self.over = self.engine, error, True
+        engine._waiting.discard(self)
+        if self.told:
+            engine._told.append(self)
+        elif engine._polls:
+            engine.wake()
+
+    def wake(self) -> None:
+        if self.told:
+            self.told.release()
 
     def wait(self) -> None:
         if self.told:
+            engine = self.engine
+            if engine._woken == self.thread:
+                engine._wake_next()
             self.told.acquire()
-        if self.chain:
-            _wake_next(self.chain)
+            if engine._hurries and engine._woken == self.thread:
+                engine._wake_next()
         if self.error:
             raise self.error
-
-
-def _wake(told: list[_Waiter]) -> None:
-    for waiter in told:
-        if waiter.told:
-            waiter.told.release()
-
-
-def _wake_next(chain: collections.deque[threading.Lock]) -> None:
-    try:
-        chain.popleft().release()
-    except IndexError:  # the thread did not wait for so long
-        pass
 
 
 def _lock_that_is_held() -> threading.Lock:
@@ -190,6 +192,9 @@ class ThreadEngine:
         self._waiting: set[_Waiter] = set()  # callers that have no answer yet
         self._calls = 0
         self._told: list[_Waiter] = []  # who is to be woken at the end of this turn
+        self._chain: collections.deque[_Waiter] = collections.deque()  # who is to be woken, one by the other
+        self._woken = 0  # the thread that was woken last, and wakes the next
+        self._hurries, self._hurries_until, self._hurry_s = False, 0.0, HURRY_S[0]
         self._writes = False  # the thread is about to write for all
         self._thread: threading.Thread | None = None
         self._until = 0.0  # when the thread wakes by itself; 0: it is awake
@@ -222,7 +227,8 @@ class ThreadEngine:
             self._run_soon()
         if self._told:
             told, self._told = self._told, []
-            _wake(told)
+            for waiter in told:
+                waiter.wake()
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -291,13 +297,6 @@ class ThreadEngine:
             self._polls = False
             self._waker[1].send(b"w")
 
-    def is_told(self, waiter: _Waiter) -> None:
-        self._waiting.discard(waiter)
-        if waiter.told:
-            self._told.append(waiter)
-        elif self._polls:
-            self.wake()
-
     def _polled(self) -> select.poll:
         self._polls = True
         if not self._poll:
@@ -332,8 +331,8 @@ class ThreadEngine:
         """The caller goes. Where others wait, or the thread sleeps for long, the thread is to read."""
         self._waiting.discard(waiter)
         if self._reader is waiter:
-            self._reader, self._polls = None, False
-            if self._rest and (self._waiting or not self._looks):
+            self._reader, self._polls = self if self._waiting else None, False
+            if self._waiting or not self._looks:
                 self._wake_thread()
 
     # ---- the thread ----
@@ -382,15 +381,18 @@ class ThreadEngine:
                     alone = alone + 1 if len(told) == 1 and not self._waiting else 0
                     if alone >= ALONE:
                         self._reader = None
-                chain = self._chain_of(told)
-            if chain:
-                self._wake_all(*chain)
+                self._writes = bool(told) and len(told) + len(self._waiting) >= CROWD
+            if self._writes:
+                self._wake_in_chain(told)
+            else:
+                for waiter in told:
+                    waiter.wake()
             with self._guard:
                 self._writes = False
                 self._end_turn()
                 if self.closing.is_set() and not self.sockets:
                     return
-                if self._reader is None and (self._waiting or self._calls == calls or self.closing.is_set()):
+                if self._reader is None and (self._calls == calls or self.closing.is_set()):
                     self._reader = self
                 self._looks = self._reader is None or self._calls != calls
                 timeout_s, calls = self._timeout_s(), self._calls
@@ -404,25 +406,32 @@ class ThreadEngine:
             elif rest:
                 rest.acquire(timeout=timeout_s)
 
-    def _chain_of(self, told: list[_Waiter]) -> tuple[collections.deque[threading.Lock], threading.Lock] | None:
-        """Wakes who has been told; or, where they are many, returns the chain in which they are woken, and its end."""
-        if len(told) < CHAIN_LEAST:
-            _wake(told)
-            return None
-        end = _lock_that_is_held()
-        chain = collections.deque([waiter.told for waiter in told if waiter.told])
-        chain.append(end)
-        for waiter in told:
-            waiter.chain = chain
-        self._writes = True
-        return chain, end
+    def _wake_in_chain(self, told: list[_Waiter]) -> None:
+        end = _Waiter(self)
+        end.told = _lock_that_is_held()
+        self._chain = collections.deque([*told, end])
+        self._hurries = time.monotonic() < self._hurries_until
+        left = 0
+        self._wake_next()
+        while not end.told.acquire(timeout=CHAIN_S):
+            if left == len(self._chain):
+                self._hurries = True
+                self._wake_next()
+            left = len(self._chain)
+        self._woken = 0
+        if not self._hurries:
+            self._hurry_s = HURRY_S[0]
+        elif left:
+            self._hurries_until = time.monotonic() + self._hurry_s
+            self._hurry_s = min(2 * self._hurry_s, HURRY_S[1])
 
-    @staticmethod
-    def _wake_all(chain: collections.deque[threading.Lock], end: threading.Lock) -> None:
-        _wake_next(chain)
-        if not end.acquire(timeout=CHAIN_S):
-            while chain:
-                _wake_next(chain)
+    def _wake_next(self) -> None:
+        try:
+            waiter = self._chain.popleft()
+        except IndexError:  # another has done it
+            return
+        self._woken = waiter.thread
+        waiter.wake()
 
     def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
@@ -459,24 +468,21 @@ class ThreadEngine:
             self._begin()
         return function(*args)
 
-    def ask(self, begin: Callable[..., Ask], *args: Any, asked: Callable[[Ask | None], object] | None = None) -> Ask:
-        """Waits for the answer. asked: is told of the request while it is waited for, and then of None."""
+    def ask(self, begin: Callable[..., Ask], *args: Any) -> Ask:
+        """Waits for the answer."""
+        self.session.check_usable()
         waiter = _Waiter(self)
         ask: Ask | None = None
         try:
-            ask = self.call(self._ask, begin, waiter, *args)
-            if asked:
-                asked(ask)
-            self._read_for(waiter)
+            ask = self.inside(self._ask, begin, waiter, *args)
+            if not waiter.told:
+                self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
         except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
             self.inside(self._take_back, ask, waiter)
             raise
-        finally:
-            if asked:
-                asked(None)
         return ask
 
     def _ask(self, begin: Callable[..., Ask], waiter: _Waiter, *args: Any) -> Ask:
@@ -491,7 +497,7 @@ class ThreadEngine:
             self._reader = waiter
         self._waiting.add(waiter)
         try:
-            return begin(waiter, *args)
+            return self._call(begin, waiter, *args)
         except RedlockdError:
             self._leave(waiter)
             raise
@@ -501,14 +507,14 @@ class ThreadEngine:
             self.session.give_up(one)
         self._leave(waiter)
 
-    def cancel(self, ask: Ask, error: RedlockdError) -> bool:
-        return self.inside(self._cancel, ask, error)
-
-    def _cancel(self, ask: Ask, error: RedlockdError) -> bool:
-        if tell := ask.tell:
-            self.session.give_up(ask)
-            tell(error)
-        return tell is not None
+    def cancel(self, hold: Hold) -> bool:
+        """Ends the wait for a lock. Called inside. False: nobody waits for it."""
+        for ask in self.session._asks():
+            if ask.hold is hold and (tell := ask.tell):
+                self.session.give_up(ask)
+                tell(LockCancelledError("the wait was cancelled"))
+                return True
+        return False
 
     def stop(self) -> None:
         """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock."""

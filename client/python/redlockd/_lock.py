@@ -45,6 +45,7 @@ class BaseLock(Generic[E, N, V]):
         self._engine = client._living()
         self._session: Session = self._engine.session
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
+        self._wait = self._wait_ms(blocking, blocking_timeout)
         self._reentrant = reentrant
         self._owner: Any = None
         self._depth = 0
@@ -61,7 +62,6 @@ class BaseLock(Generic[E, N, V]):
                 words += f" {key}={checked_option(key, value)}"
         self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
         self._hold = _NONE
-        self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
         self._lost: E | None = None  # the events, from when the program asks for them
         self._expiring: E | None = None

@@ -235,7 +235,7 @@ class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
 
     async def __aenter__(self) -> Lock:
         if not self._enters_given():
-            await self._ask_for(self._wait_of(None, None, None))
+            await self._ask_for(self._wait)
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:

@@ -287,6 +287,29 @@ class Blocking(WithWorld):
             thread.join()
         self.assertEqual(counter[0], 100)
 
+    def test_threads_that_work_keep_no_other_waiting(self):
+        """Where many ask at once, each is woken by the one before when that waits again; these have work to do first."""
+        client, ready, held, over = self.client(), threading.Barrier(20), [], threading.Event()
+
+        def work(number):
+            ready.wait()
+            for _ in range(3):
+                with client.lock(f"work-{number}", blocking=False):
+                    pass
+            with client.lock(f"work-{number}", blocking=False):
+                held.append(number)
+                over.wait(10)
+
+        threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        try:
+            eventually(lambda: len(held) == 20, "the last thread that holds its lock")
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(5)
+
     def test_a_program_that_dies_gives_back_at_once(self):
         program = self.program("import redlockd; l = redlockd.Client().lock('dies', ttl=9); l.acquire()\n"
                                "print('held'); input()")
