@@ -88,6 +88,7 @@ async function release(session, hold, keep) {
   hold.releasing ??= unlocked(session, hold, keep).finally(() => {
     hold.state = 'over';
     hold.bind(null);
+    hold.told = undefined;
     session.retire();
   });
   await hold.releasing;
