@@ -296,6 +296,9 @@ class Asking(Parts):
     def _answer_to_unlock(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
         if answer.code == ("+KEPT" if ask.keep_ms else "+UNLOCKED"):
             self._settle(ask, ask.instead)
+        elif answer.code == "-NOTHELD" and ask.unsure:
+            self._settle(ask, ask.instead or NoAnswerError("the connection ended before the answer: the lock is free"
+                                                           + (", or the name is kept" if ask.keep_ms else " now")))
         elif answer.code == "-NOTHELD" and not ask.hold.attached:
             self._settle(ask, LostError(f"{ask.hold.name} was lost before this release"))
         else:

@@ -74,7 +74,7 @@ class Ask:
     """A request. `tell` is None where nobody waits for the answer (any more)."""
 
     __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "instead", "data", "rows",
-                 "tag", "connection", "not_on", "short", "internal", "first")
+                 "tag", "connection", "not_on", "short", "internal", "first", "unsure")
 
     def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0, *, ttl_ms: int = 0,
                  wait_until_ms: int = 0, keep_ms: int = 0, data: str = "") -> None:
@@ -88,4 +88,5 @@ class Ask:
         self.not_on: Connection | None = None  # this connection refused this ask, which waits for another
         self.short = False  # counted in connection.short
         self.internal = False  # a RESUME or DOWNGRADE that the session wants
+        self.unsure = False  # an UNLOCK: a connection ended before the answer
         self.first = False  # a DOWNGRADE before which the program had no reason to count as a reader

@@ -185,6 +185,7 @@ class Linking(Parts):
             if ask.internal:
                 self._not_moved(ask.hold, connection)
             elif ask.verb == "UNLOCK" or ask.tell:
+                ask.unsure = ask.verb == "UNLOCK"
                 again.append(ask)
         self._queue.extendleft(reversed(again))
         for hold in list(self._by_token.values()):
