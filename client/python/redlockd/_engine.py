@@ -497,7 +497,8 @@ class ThreadEngine:
             self._reader = waiter
         self._waiting.add(waiter)
         try:
-            return self._call(begin, waiter, *args)
+            ask: Ask = self._call(begin, waiter, *args)
+            return ask
         except RedlockdError:
             self._leave(waiter)
             raise

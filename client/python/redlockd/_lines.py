@@ -103,7 +103,8 @@ class Answer:
         self.code = next(words, " ")
         if self.code[0] not in "+-*!" or not (line.isascii() and line.isprintable()):
             raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
-        self.values = values = {}
+        values: dict[str, str] = {}
+        self.values = values
         for word in words:
             key, equals, value = word.partition("=")
             if equals:
