@@ -217,12 +217,13 @@ class Blocking(WithWorld):
         with self.client().lock("waited-for") as lock:
             waiter = self.program("import redlockd, signal; c = redlockd.Client()\n"
                                   "def handle(*_):\n"
-                                  "    with c.lock('by-signal'): print('handled')\n"
+                                  "    with c.lock('by-signal'): pass\n"
+                                  "    print('handled')\n"
                                   "signal.signal(signal.SIGUSR1, handle); print('waits')\n"
                                   "with c.lock('waited-for'): print('has it')")
             self.assertEqual(waiter.stdout.readline(), "waits\n")
-            time.sleep(0.3)  # so that it does wait
             for _ in range(2):
+                time.sleep(0.3)  # so that it does wait: a handler that comes while its thread asks would wait for itself
                 waiter.send_signal(signal.SIGUSR1)
                 self.assertEqual(waiter.stdout.readline(), "handled\n")
             lock.release()
