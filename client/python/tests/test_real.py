@@ -222,10 +222,14 @@ class Blocking(WithWorld):
                                   "signal.signal(signal.SIGUSR1, handle); print('waits')\n"
                                   "with c.lock('waited-for'): print('has it')")
             self.assertEqual(waiter.stdout.readline(), "waits\n")
-            for _ in range(2):
+            took = []
+            for _ in range(3):
                 time.sleep(0.3)  # so that it does wait: a handler that comes while its thread asks would wait for itself
+                start = time.monotonic()
                 waiter.send_signal(signal.SIGUSR1)
                 self.assertEqual(waiter.stdout.readline(), "handled\n")
+                took.append(time.monotonic() - start)
+            self.assertLess(min(took), 0.8)  # the handler reads itself; the client's thread looks each second
             lock.release()
             self.assertEqual(waiter.stdout.readline(), "has it\n")
             self.assertEqual(waiter.wait(5), 0)
