@@ -39,13 +39,15 @@ static void daemons_ask_some(struct loop_daemons *daemons, unsigned master)
     char cursor[DAEMONS_CURSOR_BYTES] = "-";
     uint8_t random[32];
     uint32_t draw;
-    if (now_ms >= of->page_ms) {
+    bool is_due = now_ms >= of->page_ms;
+    if (is_due) {
         clock_random(random);
         memcpy(&draw, random, sizeof draw);
         snprintf(cursor, sizeof cursor, "%u", of->count <= PAGE_ROWS ? 0 : (unsigned)draw);
-        of->page_ms = now_ms + PAGE_MS;
     }
     daemons_ask(daemons, master, cursor);
+    if (is_due && of->asked) /* else the next connection reads it */
+        of->page_ms = now_ms + PAGE_MS;
 }
 
 static void daemons_late(struct loop_daemons *daemons)
