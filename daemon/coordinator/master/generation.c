@@ -53,6 +53,12 @@ static struct form joint(const struct coordinator_set *before, const struct coor
                          first.max_ttl_ms > second.max_ttl_ms ? first.max_ttl_ms : second.max_ttl_ms};
 }
 
+/* What a key says of the step before its own. Two lists of the same masters may differ in max_ttl. */
+static uint64_t mark_of(struct form form)
+{
+    return hash_of_two(form.hash, (uint64_t)form.max_ttl_ms);
+}
+
 static struct form form_of(const struct generation *g, unsigned which)
 {
     bool between = is_joint(g->step);
@@ -141,7 +147,7 @@ static enum generation_told told(const struct generation *g, const struct group 
         return GENERATION_BEHIND;
     bool compares = here.hash != 0 && group->set != 0, other;
     if (group->step > g->step)
-        other = group->before != here.hash ||
+        other = group->before != mark_of(here) ||
                 (changes(g) && (group->set != after.hash || group->max_ttl_ms != after.max_ttl_ms));
     else
         other = group->max_ttl_ms != here.max_ttl_ms || (compares && group->set != here.hash) ||
@@ -257,7 +263,7 @@ void generation_mark(const struct coordinator *c, const struct master *m, struct
     if (group->step == 0)
         group->masters = g->here.masters;
     else
-        group->before = group->step == g->step ? g->before : form_of(g, HERE).hash;
+        group->before = group->step == g->step ? g->before : mark_of(form_of(g, HERE));
     if (m->memory.there && m->memory.shows.step > group->step) { /* this daemon's file does not know it */
         *group = m->memory.shows;
         group->settled = false;
@@ -344,7 +350,7 @@ static bool daemons_came(const struct generation *g)
 static void step_on(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    g->before = form_of(g, HERE).hash;
+    g->before = mark_of(form_of(g, HERE));
     if (is_joint(g->step)) {
         g->past = g->here;
         g->past_until_ms = c->now_ms + c->full_ms;
@@ -411,7 +417,7 @@ static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t befor
     int64_t longest_ms = longer_ms(at.here.max_ttl_ms, at.past.max_ttl_ms);
     at.past_until_ms = c->now_ms + longer_ms(c->full_ms, longest_ms + quorum_drift_ms(longest_ms));
     if (is_joint(step))
-        at.before = at.here.hash;
+        at.before = mark_of(plain(&at.here));
     for (unsigned i = 0; i < c->config.masters; i++)
         if (c->masters[i].memory.there && told(&at, &c->masters[i].memory.shows) == GENERATION_OTHER)
             return GROUP_WHY_OTHER_LIST;
