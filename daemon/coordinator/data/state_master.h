@@ -164,7 +164,9 @@ struct generation {
     struct quorum steps[3]; /* of s-1, s and s+1; needed is 0 where the set is not known */
     enum group_why why;     /* OUT: why it does not begin */
     struct coordinator_daemons daemons;
-    bool told; /* daemons were told since the change was asked for, or since the start */
+    int64_t
+        ready_ms; /* since when only locks of this daemon keep it from the next step; 0: something else does */
+    bool told;    /* daemons were told since the change was asked for, or since the start */
 };
 
 /* The question whose clock is wrong, a master's or this host's: see trial.h. */

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
@@ -347,6 +349,20 @@ static bool daemons_came(const struct generation *g)
     return g->told && g->daemons.knows_steps && g->daemons.lowest_step >= g->step;
 }
 
+/* A lock that fewer than Q masters of the next step have would be lost there. A dead holder's key may be in its way on a new
+ * master, and is over soon. A lock that was granted just now is on its way to them. */
+static bool leases_came(const struct coordinator *c)
+{
+    int64_t settled_ms = c->now_ms - 2 * c->config.node_timeout_ms;
+    for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
+        const struct lease *lease = pool_at(&c->leases, slot);
+        if (lease != NULL && lease_is_bound(lease) && lease->keeping->has_key &&
+            lease->granted_ms < settled_ms && !quorum_has(&c->generation.steps[AFTER], lease->copies.granted))
+            return false;
+    }
+    return true;
+}
+
 static void step_on(struct coordinator *c)
 {
     struct generation *g = &c->generation;
@@ -358,6 +374,7 @@ static void step_on(struct coordinator *c)
         g->next = (struct coordinator_set){0};
     }
     g->step++;
+    g->ready_ms = 0;
     g->told = false;
     move(c, GENERATION_AT);
 }
@@ -387,7 +404,10 @@ static void go_on(struct coordinator *c)
     if (g->stage != GENERATION_RAISING)
         return;
     /* Nothing would be gained by a step whose voters are not there. */
-    if (quorum_has(&g->steps[AFTER], raised(c, &over, &left_ms)) && quorum_has(&c->quorum, over))
+    bool ready = quorum_has(&g->steps[AFTER], raised(c, &over, &left_ms)) && quorum_has(&c->quorum, over);
+    if (!ready || g->ready_ms == 0)
+        g->ready_ms = ready ? c->now_ms : 0;
+    if (ready && (leases_came(c) || c->now_ms - g->ready_ms >= c->full_ms))
         step_on(c);
 }
 
