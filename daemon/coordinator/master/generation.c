@@ -5,10 +5,8 @@
 
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
-#include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/round/round.h"
 
 enum { BEFORE, HERE, AFTER }; /* indices of steps[] */
 enum { SINCE_MS = 100, LEAST_F_MS = 3000, PROBES_MS = 1000, HASH_BYTES = 8 };
@@ -98,8 +96,7 @@ static void apply(struct coordinator *c)
     c->ttl_most_ms =
         is_joint(g->step) ? earlier_ms(g->here.max_ttl_ms, g->next.max_ttl_ms) : g->here.max_ttl_ms;
     c->full_ms = c->config.max_ttl_ms + quorum_drift_ms(c->config.max_ttl_ms);
-    for (unsigned i = 0; i < c->config.masters; i++)
-        master_told_step(c, &c->masters[i]);
+    g->moved = masters_all(c->config.masters);
 }
 
 static const unsigned legal[] = {
@@ -385,7 +382,7 @@ static void forget_past(struct coordinator *c)
     struct generation *g = &c->generation;
     if ((g->past.of | g->left) == 0 || c->now_ms < g->past_until_ms)
         return;
-    releases_leave(c, masters_without(g->past.of | g->left, members(g)));
+    g->gone |= masters_without(g->past.of | g->left, members(g));
     g->past = (struct coordinator_set){0};
     g->left = 0;
     apply(c);
@@ -519,22 +516,15 @@ static enum group_why begin_why(struct coordinator *c)
     return own == 0 ? begin(c, 0, 0) : begin_between(c, highest, own);
 }
 
-static void go_out(struct coordinator *c)
-{
-    move(c, GENERATION_OUT);
-    for (unsigned i = 0; i < c->config.masters; i++)
-        rounds_lost(c, i);
-}
-
-static void look(struct coordinator *c)
+static void look(struct coordinator *c, bool all_heard)
 {
     if (c->generation.stage != GENERATION_OUT)
         go_on(c);
-    else if (master_group_may_write(c))
+    else if (all_heard)
         c->generation.why = begin_why(c);
 }
 
-bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote)
+bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote, bool all_heard)
 {
     struct generation *g = &c->generation;
     bool there = vote->kind == VOTE_GROUP, counted = counts(c, m);
@@ -545,10 +535,10 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
     if (there && vote->group.step > g->highest)
         g->highest = vote->group.step;
     if (there && g->stage != GENERATION_OUT && generation_told(c, &vote->group) == GENERATION_AHEAD)
-        go_out(c);
-    look(c);
+        move(c, GENERATION_OUT);
+    look(c, all_heard);
     if (counts(c, m) != counted)
-        master_told_step(c, m);
+        g->moved |= masters_bit(m->index);
     return g->stage != GENERATION_OUT || (g->once && there);
 }
 
@@ -642,8 +632,8 @@ static void use_places(struct coordinator *c, const struct coordinator_set *next
     c->config.no_kill = (uint16_t)(masters_without(c->config.no_kill, next->of) | (next->no_kill & next->of));
 }
 
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
-                                        const struct coordinator_set *next)
+struct reload_answer generation_reload(struct coordinator *c, int64_t now_ms,
+                                       const struct coordinator_set *next)
 {
     struct generation *g = &c->generation;
     struct reload_answer answer = coordinator_reload_try(c, now_ms, next);
