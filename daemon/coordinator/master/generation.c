@@ -418,13 +418,14 @@ static bool knows_before(const struct coordinator *c)
 /* Returns why it does not begin: some master shows that step with another set. */
 static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t before)
 {
+    static const struct coordinator_set none;
     struct generation *g = &c->generation, at = *g;
     const struct coordinator_set *file = &c->config.set;
     masters_t old = g->once ? members(g) | g->past.of | g->left : 0;
     bool at_file = step == 2 * file->generation;
-    at.past = (struct coordinator_set){0};
+    at.past = none;
     at.here = at_file ? *file : c->config.before;
-    at.next = at_file ? (struct coordinator_set){0} : *file;
+    at.next = at_file ? none : *file;
     at.step = step;
     at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
     at.told = false;
