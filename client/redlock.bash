@@ -69,7 +69,7 @@ _redlock() {
     esac
     case $subcommand:$word in
     *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
-    show:*) _redlock_words "$word" locks waiters nodes daemons clients stats config version ;;
+    show:*) _redlock_words "$word" locks waiters nodes daemons group clients stats config reload version ;;
     run:* | lead:* | lock:* | unlock:* | extend:* | check:* | who:* | watch:* | break:*) _redlock_names "$word" ;;
     esac
 }

@@ -41,7 +41,7 @@ complete -c redlock -n '__redlock_is ""' -l version
 complete -c redlock -n 'not __redlock_in_command' -s a -l address -rF
 complete -c redlock -n '__redlock_is run lead; and __redlock_in_command' -a '(__redlock_command)'
 complete -c redlock -n '__redlock_takes_option run lead lock unlock extend check who watch break' -a '(__redlock_names)'
-complete -c redlock -n '__redlock_is show' -a 'locks waiters nodes daemons clients stats config version'
+complete -c redlock -n '__redlock_is show' -a 'locks waiters nodes daemons group clients stats config reload version'
 
 set -l times '1s 10s 30s 1m 5m 1h'
 complete -c redlock -n '__redlock_takes_option run lead lock' -s t -l ttl -xa $times

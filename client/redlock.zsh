@@ -68,7 +68,7 @@ _redlock() {
     unlock | check) _arguments $usual $quiet ':name:_redlock_names' ':token:' ;;
     show)
         _arguments $usual --table --rows --json \
-            '*:what:(locks waiters nodes daemons clients stats config version)'
+            '*:what:(locks waiters nodes daemons group clients stats config reload version)'
         ;;
     who) _arguments $usual --table --rows --json ':name:_redlock_names' ;;
     watch) _arguments $usual '--json[one JSON object a line]' ':name:_redlock_names' ;;

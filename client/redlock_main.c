@@ -18,7 +18,7 @@ static const struct {
     {"unlock", cmd_unlock, "give it back"},
     {"extend", cmd_extend, "make it last longer"},
     {"check", cmd_check, "ask whether it is still held"},
-    {"show", cmd_show, "locks, waiters, nodes, daemons, clients, stats, config, version"},
+    {"show", cmd_show, "locks, waiters, nodes, daemons, group, clients, stats, config, reload, version"},
     {"who", cmd_who, "who has a lock, through whichever redlockd, and who waits for it"},
     {"watch", cmd_watch, "who has a lock, and when that changes"},
     {"break", cmd_break, "take a lock from its holder, as a last resort"},

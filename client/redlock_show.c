@@ -15,20 +15,23 @@ static const struct {
 } topics[] = {
     {"locks", LAYOUT_LIST},      {"waiters", LAYOUT_LIST},     {"nodes", LAYOUT_LIST},
     {"daemons", LAYOUT_LIST},    {"clients", LAYOUT_LIST},     {"stats", LAYOUT_FIGURES},
-    {"config", LAYOUT_SETTINGS}, {"version", LAYOUT_SETTINGS},
+    {"config", LAYOUT_SETTINGS}, {"version", LAYOUT_SETTINGS}, {"group", LAYOUT_LIST},
+    {"reload", LAYOUT_LIST},
 };
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 
 static void show_help(void)
 {
-    (void)puts("usage: redlock show [--table | --rows | --json] [-a address] WHAT\n"
-               "\n"
-               "WHAT is locks, waiters, nodes, daemons, clients, stats, config or version.\n"
-               "\n"
-               "      --table            aligned columns; the default on a terminal\n"
-               "      --rows             key=value words, a row a line; the default elsewhere\n"
-               "      --json             one JSON value: a list of objects, or an object; times in ms\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+    (void)puts(
+        "usage: redlock show [--table | --rows | --json] [-a address] WHAT\n"
+        "\n"
+        "WHAT is locks, waiters, nodes, daemons, group (at which step the masters are), clients, stats,\n"
+        "config, reload (what reading the configuration again would change) or version.\n"
+        "\n"
+        "      --table            aligned columns; the default on a terminal\n"
+        "      --rows             key=value words, a row a line; the default elsewhere\n"
+        "      --json             one JSON value: a list of objects, or an object; times in ms\n"
+        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
 }
 
 static void who_help(void)
@@ -161,15 +164,15 @@ int cmd_show(int argc, char **argv)
     if (!show_options(&showing, argc, argv, &code))
         return code;
     if (argc - optind != 1)
-        return usage("show",
-                     "one of locks, waiters, nodes, daemons, clients, stats, config, version is needed");
+        return usage("show", "one of locks, waiters, nodes, daemons, group, clients, stats, config, reload, "
+                             "version is needed");
     while (topic < TOPICS && strcmp(argv[optind], topics[topic].what) != 0)
         topic++;
     if (topic == TOPICS)
-        return usage(
-            "show",
-            "%s: nothing to show; locks, waiters, nodes, daemons, clients, stats, config and version are",
-            argv[optind]);
+        return usage("show",
+                     "%s: nothing to show; locks, waiters, nodes, daemons, group, clients, stats, config, "
+                     "reload and version are",
+                     argv[optind]);
     showing.what = topics[topic].what;
     showing.layout = topics[topic].layout;
     return show(&showing);

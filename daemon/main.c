@@ -215,7 +215,7 @@ static int daemon_run(struct daemon *d)
         acl_log(conf);
     if (!descriptors_raise(conf))
         return EXIT_FAILURE;
-    d->loop = loop_new(conf, REDLOCKD_VERSION, d->begin_at);
+    d->loop = loop_new(conf, REDLOCKD_VERSION, d->file, d->begin_at);
     if (!d->loop)
         return EXIT_FAILURE;
     int status = EXIT_FAILURE;

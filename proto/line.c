@@ -330,7 +330,8 @@ static enum line_result read_protocol(struct parse *p)
 static const char *const shows[] = {
     [SHOW_LOCKS] = "LOCKS",   [SHOW_WAITERS] = "WAITERS", [SHOW_CLIENTS] = "CLIENTS",
     [SHOW_NODES] = "NODES",   [SHOW_DAEMONS] = "DAEMONS", [SHOW_STATS] = "STATS",
-    [SHOW_CONFIG] = "CONFIG", [SHOW_VERSION] = "VERSION",
+    [SHOW_CONFIG] = "CONFIG", [SHOW_VERSION] = "VERSION", [SHOW_GROUP] = "GROUP",
+    [SHOW_RELOAD] = "RELOAD",
 };
 
 static enum line_result read_show(struct parse *p)
@@ -343,7 +344,8 @@ static enum line_result read_show(struct parse *p)
             return LINE_REQUEST;
         }
     return line_refuse(p, REPLY_BADARG,
-                       "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION");
+                       "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or "
+                       "VERSION");
 }
 
 /* Words that no user or secret can be are as wrong as unknown ones, and get the same answer later. */

@@ -293,7 +293,7 @@ static char *line_put_quarantine(char *out, const struct reply *reply)
 /* " : 3 votes are needed; 2 masters are not connected or refused, 1 is silent, 1 said no" */
 static char *line_put_needed(char *out, const struct reply *reply)
 {
-    unsigned needed = reply->masters / 2u + 1;
+    unsigned needed = reply->needed != 0 ? reply->needed : reply->masters / 2u + 1;
     bool first = true;
 
     out = line_put_unsigned(line_put(out, " : "), needed);

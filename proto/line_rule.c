@@ -145,7 +145,8 @@ static const struct verb_rule verbs[] = {
             .word = "SHOW",
             .argument = ARGUMENT_SHOW,
             .example = "SHOW LOCKS",
-            .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|DAEMONS|STATS|CONFIG|VERSION : what the server knows",
+            .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|DAEMONS|GROUP|STATS|CONFIG|RELOAD|VERSION : what the "
+                    "server knows",
         },
     [VERB_WHO] =
         {

@@ -103,6 +103,8 @@ enum show {
     SHOW_CONFIG,
     SHOW_VERSION,
     SHOW_DAEMONS,
+    SHOW_GROUP,
+    SHOW_RELOAD,
 };
 
 struct request {
@@ -250,6 +252,7 @@ struct reply {
     uint8_t confirmed;   /* UNLOCKED, KEPT, DATA */
     uint8_t masters;     /* N: UNLOCKED, KEPT, DATA, NOQUORUM */
     bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
+    uint8_t needed;      /* NOQUORUM: votes that are needed; 0: more than half of masters */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
     uint8_t quarantined; /* NOQUORUM: masters in quarantine, if that is the reason; else 0 */

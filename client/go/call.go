@@ -24,6 +24,7 @@ type call struct {
 	serial     uint64 // its tag
 	long       bool   // redlockd may let it wait
 	notOn      *link  // the draining link that has refused it
+	unsure     bool   // UNLOCK: a connection ended before the answer
 	abandoned  bool   // nobody waits for its answer any more
 	giveUp     int64  // ms: when it is dropped from the queue if nobody waits
 	done       chan outcome

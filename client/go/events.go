@@ -218,6 +218,12 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 		k.finish(nil, err)
 	case k.proves() && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
 		c.queue = append(c.queue, k) // the lock was resumed meanwhile
+	case k.unsure && err.Err == ErrNotHeld:
+		text := "the connection ended before the answer: the lock is free now"
+		if k.keep > 0 {
+			text = "the connection ended before the answer: the lock is free, or the name is kept"
+		}
+		k.finish(nil, &Error{Err: ErrNoAnswer, Name: k.name, Text: text})
 	case k.verb == "LOCK" && err.Err == ErrBusy && k.waitUntil > 0:
 		err.Err = ErrTimeout // connecting has used up the wait
 		fallthrough

@@ -129,7 +129,7 @@ func (c *Client) requeue(lk *link) {
 		case k.own: // its lock is resumed, and the answer to that says whether it is to be asked again
 		case k.abandoned && k.verb != "UNLOCK": // nobody waits for it
 		default:
-			k.rows = nil
+			k.rows, k.unsure = nil, k.verb == "UNLOCK"
 			again = append(again, k)
 		}
 	}

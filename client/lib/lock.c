@@ -242,8 +242,8 @@ uint64_t redlock_downgrade_begin(struct redlock_lock *lock)
 
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
 {
-    static const char *const known[] = {"LOCKS",   "WAITERS", "CLIENTS", "NODES",
-                                        "DAEMONS", "STATS",   "CONFIG",  "VERSION"};
+    static const char *const known[] = {"LOCKS", "WAITERS", "CLIENTS", "NODES",  "DAEMONS",
+                                        "GROUP", "STATS",   "CONFIG",  "RELOAD", "VERSION"};
     enum redlock_error error = REDLOCK_OK;
 
     if (handle_usable(redlock, false))
@@ -257,7 +257,8 @@ uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
         return request;
     }
     (void)handle_says(redlock, REDLOCK_ARGUMENT,
-                      "what to show is locks, waiters, clients, nodes, daemons, stats, config or version");
+                      "what to show is locks, waiters, clients, nodes, daemons, group, stats, config, reload "
+                      "or version");
     return 0;
 }
 

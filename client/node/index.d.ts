@@ -98,7 +98,7 @@ export class Client {
     body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
   /** Who has the name and who waits for it, by what the masters say; see protocol.txt. */
   who(name: string): Promise<Row[]>;
-  /** What redlockd knows: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION. */
+  /** What redlockd knows: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or VERSION. */
   show(what: string): Promise<Row[]>;
   /** Who has the name, now and at each change, until the loop is left: for await (const state of client.watch(name)).
    * A reconnection is not told. It may miss what lies between two states. */

@@ -192,6 +192,7 @@ const struct conf_row conf_settings[] = {
     {"generation", &conf_count, AT(generation), 0, GENERATION_MAX, "0", CONF_GENERATION, NULL},
     {"nodes", &nodes, AT(nodes), 0, 0, NULL, CONF_GENERATION, NULL},
     {"nodes_before", &nodes_before, AT(nodes_before), 0, 0, NULL, CONF_AT_ONCE, NULL},
+    {"max_ttl_before", &conf_duration, AT(max_ttl_before_ms), 0, 24 * H, NULL, CONF_AT_ONCE, NULL},
     {"node_user", &conf_node_user, AT(node_user), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_password_file", &conf_password_path, AT(node_password_file), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},
     {"node_tls", &client_tls, AT(node_tls), 0, 0, NULL, CONF_NEXT_LOGIN, "nodes"},

@@ -75,6 +75,7 @@ struct conf {
     unsigned masters; /* N: the places of nodes, vacant ones too */
     struct conf_node
         nodes_before[MASTERS]; /* the nodes of the generation before, for a start between the two */
+    int64_t max_ttl_before_ms; /* of that generation; 0: as max_ttl_ms */
     unsigned masters_before;   /* 0: they are not given */
     char node_user[CONF_SECRET_BYTES];
     char node_password_file[1024];

@@ -78,6 +78,8 @@ static void conf_check_between(struct conf_reader *r)
     const struct conf *conf = r->conf;
     const struct conf_place *place = conf_place(r, "nodes_before"), *nodes = conf_place(r, "nodes");
     static char names[CONF_SET_BYTES];
+    if (conf->masters_before == 0 && conf->max_ttl_before_ms != 0)
+        conf_fault(r, conf_place(r, "max_ttl_before"), "max_ttl_before", "it needs nodes_before");
     if (conf->masters_before == 0 || place->broken || nodes->broken)
         return;
     if (conf->generation == 0 && !conf_place(r, "generation")->broken)

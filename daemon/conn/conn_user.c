@@ -260,6 +260,8 @@ static void deny(struct conn *c, const struct request *what, const struct user *
     static const char *const shows[] = {
         [SHOW_CLIENTS] = "SHOW CLIENTS: that takes admin",
         [SHOW_CONFIG] = "SHOW CONFIG: that takes admin",
+        [SHOW_RELOAD] = "SHOW RELOAD: that takes admin",
+        [SHOW_GROUP] = "SHOW GROUP: that takes a right to show some name",
         [SHOW_NODES] = "SHOW NODES: that takes a right to show some name",
         [SHOW_DAEMONS] = "SHOW DAEMONS: that takes a right to show some name",
         [SHOW_STATS] = "SHOW STATS: that takes a right to show some name",
@@ -288,7 +290,9 @@ static bool may_show(const struct users *users, const struct user *user, enum sh
 {
     switch (show) {
     case SHOW_CLIENTS:
-    case SHOW_CONFIG: return user->admin;
+    case SHOW_CONFIG:
+    case SHOW_RELOAD: return user->admin;
+    case SHOW_GROUP:
     case SHOW_NODES:
     case SHOW_DAEMONS:
     case SHOW_STATS: return user_shows(users, user);

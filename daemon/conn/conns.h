@@ -64,7 +64,7 @@ struct conn_handler {
      * is called before closed(), for each +LOCKED reply of which no byte reached the kernel. */
     void (*closed)(void *arg, uint64_t session, enum conn_end end);
     void (*undelivered)(void *arg, uint64_t session, uint64_t request);
-    /* Writes the next row of SHOW LOCKS, WAITERS, NODES, STATS, CONFIG or VERSION as one whole line to out
+    /* Writes the next row of SHOW LOCKS, WAITERS, NODES, GROUP, STATS, CONFIG, RELOAD or VERSION as one whole line to out
      * (SERVER_LINE_BYTES) and returns its length; 0: no more rows; ROW_HIDDEN: the session may not see the
      * row that came next; ROW_LATER: it is not known yet, and conns_rows_known() will tell. state starts as zeroes and is the handler's own. SHOW CLIENTS is answered here;
      * session_counts() gives its columns locks= and waits=. */

@@ -84,8 +84,7 @@ static bool make_tables(struct coordinator *c)
            (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            (c->letters = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->letters)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
-           pool_init(&c->rounds, sizeof(struct round) + MASTERS * sizeof(uint64_t),
-                     capacity(rounds)) &&
+           pool_init(&c->rounds, sizeof(struct round) + MASTERS * sizeof(uint64_t), capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
            pool_init(&c->watched, sizeof(struct watched), capacity(watches)) &&
@@ -134,6 +133,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     if (config->max_keep_ms == 0)
         c->config.max_keep_ms = DAY_MS;
     generation_init(c);
+    master_follow_step(c);
     c->drain.kind = ITEM_DRAIN;
     c->trial.item.kind = ITEM_TRIAL;
     for (unsigned i = 0; i < MASTERS; i++)
@@ -282,6 +282,14 @@ static void drain_timer(struct coordinator *c)
 bool coordinator_settles(const struct coordinator *c)
 {
     return c->unsettled != 0;
+}
+
+struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
+                                        const struct coordinator_set *next)
+{
+    struct reload_answer answer = generation_reload(c, now_ms, next);
+    master_follow_step(c);
+    return answer;
 }
 
 bool coordinator_drained(const struct coordinator *c)

@@ -228,7 +228,8 @@ struct reload_answer coordinator_reload_try(const struct coordinator *c, int64_t
                                             const struct coordinator_set *next);
 /* Between two steps: takes the next generation of the configuration. Its new servers are at places that
  * coordinator_places() did not have; the driver dials them if the answer is TAKEN. */
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms, const struct coordinator_set *next);
+struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
+                                        const struct coordinator_set *next);
 /* The places that are in use. The driver closes and frees the others. */
 uint16_t coordinator_places(const struct coordinator *c);
 
@@ -257,11 +258,11 @@ enum group_why {
     GROUP_WHY_LOAD_FIRST,   /* the file's generation is too far ahead: load their_step / 2 first */
     GROUP_WHY_NEEDS_BEFORE, /* nodes_before is missing */
     GROUP_WHY_NOT_SETTLED,  /* no daemon votes by the step where this one has to begin */
-    GROUP_WHY_NO_MARKER,    /* no master knows a generation: begin_at is needed, or an answer of all masters */
-    GROUP_WHY_DAEMON,       /* the daemon on that host has not come so far */
-    GROUP_WHY_SINCE,        /* max_ttl, its drift and more must be over since the step was raised */
-    GROUP_WHY_MASTERS,      /* a quorum does not show the step yet */
-    GROUP_WHY_OTHER_LIST,   /* another list has this generation */
+    GROUP_WHY_NO_MARKER,  /* no master knows a generation: begin_at is needed, or an answer of all masters */
+    GROUP_WHY_DAEMON,     /* the daemon on that host has not come so far */
+    GROUP_WHY_SINCE,      /* max_ttl, its drift and more must be over since the step was raised */
+    GROUP_WHY_MASTERS,    /* a quorum does not show the step yet */
+    GROUP_WHY_OTHER_LIST, /* another list has this generation */
 };
 
 struct group_row {

@@ -50,7 +50,7 @@ const struct snapshot_sample *rates_second(const struct rates *rates, unsigned i
 
 struct trouble {
     enum event_tone tone;
-    char text[EVENT_TEXT_BYTES]; /* not escaped yet */
+    char text[2 * EVENT_TEXT_BYTES]; /* not escaped yet */
 };
 enum { TROUBLES = MASTERS + 16 };
 

@@ -141,6 +141,20 @@ static void master_states(const struct metrics *m)
     }
 }
 
+static void metrics_group(const struct metrics *m)
+{
+    static const char *const group_states[] = {"steady", "waiting", "joint", "outdated"};
+    const struct snapshot_group *group = &m->s->group;
+    gauge(m, "redlockd_group_step",
+          "The step by which this daemon votes: twice the generation when it is steady.", group->step);
+    gauge(m, "redlockd_group_generation", "The generation of the masters in the configuration.",
+          group->generation);
+    family_gauge(m, "redlockd_group_state", "1 for the state of the change of the masters: steady is none.");
+    for (unsigned k = 0; k < sizeof group_states / sizeof group_states[0]; k++)
+        body_putf(m->b, "redlockd_group_state{state=\"%s\"} %d\n", group_states[k],
+                  strcmp(group->state, group_states[k]) == 0);
+}
+
 static uint64_t pending_of(const struct snapshot_master *master)
 {
     return master->pending;
@@ -199,6 +213,7 @@ static void metrics_masters(const struct metrics *m)
     const struct snapshot *s = m->s;
     put_figures(m, METRICS_MASTERS);
     gauge(m, "redlockd_quorum", "Votes that a lock needs.", s->quorum);
+    metrics_group(m);
     master_states(m);
     family_gauge(m, "redlockd_master_quarantine_seconds", "How long the master is still kept out.");
     for (unsigned i = 0; i < s->master_count; i++) {

@@ -49,7 +49,7 @@ enum { VERDICT_BYTES = 80 };
 
 static const char *verdict(const struct snapshot *s, enum event_tone tone, char out[VERDICT_BYTES])
 {
-    unsigned away = s->master_count - s->voting;
+    unsigned away = s->voters > s->voting ? s->voters - s->voting : 0;
     if (s->voting < s->quorum)
         return "No lock is granted";
     if (s->draining)
@@ -61,7 +61,7 @@ static const char *verdict(const struct snapshot *s, enum event_tone tone, char 
     if (away == 0)
         return tone == TONE_BAD ? "Locks are granted, but something is wrong"
                                 : "Locks are granted, with warnings";
-    snprintf(out, VERDICT_BYTES, "Locks are granted, but %u of %u masters %s no vote", away, s->master_count,
+    snprintf(out, VERDICT_BYTES, "Locks are granted, but %u of %u masters %s no vote", away, s->voters,
              away == 1 ? "has" : "have");
     return out;
 }
@@ -82,8 +82,12 @@ static void page_votes(struct body *b, const struct snapshot *s)
     body_put(b, "<p class=votes>");
     for (unsigned i = 0; i < s->master_count; i++)
         body_putf(b, "<i class=%s></i>", s->masters[i].voting ? "good" : "bad");
-    body_putf(b, " <b>%u of %u masters vote</b>, %u %s needed</p>\n", s->voting, s->master_count, s->quorum,
+    body_putf(b, " <b>%u of %u masters vote</b>, %u %s needed", s->voting, s->voters, s->quorum,
               s->quorum == 1 ? "is" : "are");
+    if (s->group.step > 0 || s->group.generation > 0)
+        body_putf(b, "; generation %" PRIu32 ", step %" PRIu32 ": %s", s->group.generation, s->group.step,
+                  s->group.state);
+    body_put(b, "</p>\n");
 }
 
 static void page_verdict(struct body *b, const struct snapshot *s, const struct rates *rates)

@@ -102,13 +102,24 @@ struct snapshot_answers {
     uint64_t count;
 };
 
+/* At which step between two generations of the masters this daemon is. */
+struct snapshot_group {
+    uint32_t step, generation;
+    const char *state, *why; /* as in SHOW GROUP; why "": it waits for nothing */
+    bool usual;              /* it passes by itself */
+    char text[320];          /* what it waits for and what to do, in words; "": nothing */
+    int64_t left_ms;
+};
+
 struct snapshot {
     const char *version;
     const char *host; /* the name of this host */
     int64_t boot_ms, wall_ms, up_ms;
     const char *unready; /* why no lock can be granted, as one word; NULL: locks are granted */
     bool draining, reload_failed;
-    unsigned master_count, voting, quorum;
+    struct snapshot_group group;
+    unsigned master_count, voters, voting,
+        quorum; /* with those that come or go; of these vote; may now; needed */
     struct snapshot_master masters[MASTERS];
 
     unsigned daemon_count, daemon_rows; /* how many a quorum of masters lists; rows for the first ones */

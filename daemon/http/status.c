@@ -138,10 +138,19 @@ static void status_figures(struct body *b, const struct snapshot *s)
               s->longest_wait_ms, s->figures.core.behind_ms);
 }
 
+static void status_group(struct body *b, const struct snapshot_group *group)
+{
+    body_putf(b, "\"group\":{\"step\":%" PRIu32 ",\"generation\":%" PRIu32, group->step, group->generation);
+    put_string(b, ",", "state", group->state);
+    put_string(b, ",", "why", group->why);
+    body_putf(b, ",\"left\":%" PRId64 "},\n", group->left_ms);
+}
+
 void status_write(struct body *b, const struct snapshot *s, const struct rates *rates)
 {
     status_figures(b, s);
     status_troubles(b, s, rates);
+    status_group(b, &s->group);
     body_put(b, "\"masters\":[");
     for (unsigned i = 0; i < s->master_count; i++)
         status_master(b, item(i), &s->masters[i]);

@@ -33,13 +33,31 @@ static void find_quorum(struct finder *f)
     const struct snapshot *s = f->s;
     if (s->voting < s->quorum)
         trouble(f, TONE_BAD, "No lock is granted: %u of %u masters may vote, %u are needed.", s->voting,
-                s->master_count, s->quorum);
+                s->voters, s->quorum);
     if (s->draining)
         trouble(f, TONE_WARN, "This daemon shuts down: it grants no more locks, and holders may finish.");
     else if (s->unready && strcmp(s->unready, "starting") == 0)
         trouble(f, TONE_WARN, "This daemon starts: it waits until it has heard of each master.");
-    if (s->voting == s->quorum && s->master_count > s->quorum)
+    if (s->voting == s->quorum && s->voters > s->quorum)
         trouble(f, TONE_WARN, "One more master away, and no lock is granted.");
+}
+
+/* A change that goes its way is worth a line, too: whoever looks has begun it, or wonders at the masters' states. */
+static void find_group(struct finder *f)
+{
+    const struct snapshot_group *group = &f->s->group;
+    char time[DURATION_BYTES], left[DURATION_BYTES + 32] = "";
+    bool steady = strcmp(group->state, "steady") == 0;
+    if (steady && group->why[0] == '\0')
+        return;
+    if (group->left_ms > 0)
+        snprintf(left, sizeof left, ", %s or more to go", words_duration(group->left_ms, time));
+    trouble(f, group->usual ? TONE_WARN : TONE_BAD,
+            "%s generation %" PRIu32 " of the masters (step %" PRIu32 "%s)%s%s.",
+            strcmp(group->state, "outdated") == 0 ? "Nothing is granted or renewed here with"
+            : steady                              ? "Something is wrong with"
+                                                  : "On the way to",
+            group->generation, group->step, left, group->text[0] ? ": " : "", group->text);
 }
 
 static void find_lost(struct finder *f)
@@ -159,6 +177,7 @@ unsigned troubles_find(const struct snapshot *snapshot, const struct rates *rate
 {
     struct finder f = {snapshot, rates, troubles, 0};
     find_quorum(&f);
+    find_group(&f);
     find_lost(&f);
     find_masters(&f);
     find_limits(&f);

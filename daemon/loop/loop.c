@@ -143,17 +143,25 @@ static void deny_some(struct loop *loop)
 
 /* ---- places ---- */
 
-/* New masters get their connections. */
-static void open_places(struct loop *loop)
+/* New masters get their connections, which are not dialled yet. Returns their places. */
+static masters_t open_places(struct loop *loop)
 {
+    masters_t fresh = 0;
     for (unsigned i, left = loop->places.used; place_next(&left, &i);) {
         if (loop->nodes[i] != NULL)
             continue;
-        if (!loop_open(loop, i)) {
-            log_error("no_memory", "what=\"a new master\" node=%s", loop->places.node[i].address.shown);
-            loop->stopping = loop->failed = true;
-            return;
-        }
+        fresh |= masters_bit(i);
+        if (loop_open(loop, i))
+            continue;
+        log_error("no_memory", "what=\"a new master\" node=%s", loop->places.node[i].address.shown);
+        exit(EXIT_FAILURE); /* the change has begun, and without this master it would never end */
+    }
+    return fresh;
+}
+
+static void start_places(struct loop *loop, masters_t fresh)
+{
+    for (unsigned i, left = fresh; place_next(&left, &i);) {
         loop_look_opened(&loop->look, i);
         node_start(loop->nodes[i]);
         node_start(loop->subscribe.nodes[i]);
@@ -165,9 +173,9 @@ static void close_places(struct loop *loop)
 {
     masters_t idle = masters_without(loop->places.used, coordinator_places(loop->coordinator));
     for (unsigned i, left = idle; place_next(&left, &i);) {
-        loop_close(loop, i);
         loop->event.master = i;
-        loop->event.connection = 0;
+        loop->event.connection = node_connection(loop->nodes[i]);
+        loop_close(loop, i);
         loop_step(loop, EVENT_MASTER_LOST);
     }
 }
@@ -193,7 +201,8 @@ static void end_turn(struct loop *loop)
     open_listeners(loop);
     if (loop->now_ms >= loop->log.wall_at_ms)
         loop_log_wall(&loop->log, &loop->view);
-    if (changed || loop->now_ms >= loop->group.look_ms)
+    if (changed || loop->now_ms >= loop->group.look_ms ||
+        coordinator_step_number(loop->coordinator) != loop->group.row.step)
         look_at_group(loop);
     loop->active |= conns_handshakes(loop->conns);
     arm_timer(loop);
@@ -227,6 +236,7 @@ int loop_run(struct loop *loop)
         }
         end_turn(loop);
     }
+    loop_daemons_leave(&loop->daemons);
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
     log_info("stopped", "locks=%" PRIu64, stats.locks);
@@ -308,8 +318,9 @@ static void loop_reconfigure(struct loop *loop)
     coordinator_configure(loop->coordinator, &config);
     conns_reconfigure(loop->conns);
     loop->deny = true;
+    masters_t fresh = open_places(loop);
     loop_look_again(&loop->look);
-    open_places(loop);
+    start_places(loop, fresh);
     loop_set_change(&loop->set);
     group_look(&loop->group, &loop->view, &loop->status.events);
     listeners_repair(loop->listeners, loop->conf->unix_mode);

@@ -13,9 +13,9 @@
 struct loop;
 
 /* Makes the coordinator, the connections and the nodes, and binds the listeners. Returns NULL after it has
- * logged the reason. conf and version are borrowed and must outlive the loop. begin_at: the operator says that no
+ * logged the reason. conf, version and file, the configuration (NULL: --dev), are borrowed and must outlive the loop. begin_at: the operator says that no
  * other daemon runs by another generation of the masters. */
-struct loop *loop_new(const struct conf *conf, const char *version, bool begin_at);
+struct loop *loop_new(const struct conf *conf, const char *version, const char *file, bool begin_at);
 void loop_free(struct loop *loop);
 
 /* Dials the masters, opens the listeners when each master has answered or failed once, and runs until a

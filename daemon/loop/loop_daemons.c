@@ -39,13 +39,15 @@ static void daemons_ask_some(struct loop_daemons *daemons, unsigned master)
     char cursor[DAEMONS_CURSOR_BYTES] = "-";
     uint8_t random[32];
     uint32_t draw;
-    if (now_ms >= of->page_ms) {
+    bool is_due = now_ms >= of->page_ms;
+    if (is_due) {
         clock_random(random);
         memcpy(&draw, random, sizeof draw);
         snprintf(cursor, sizeof cursor, "%u", of->count <= PAGE_ROWS ? 0 : (unsigned)draw);
-        of->page_ms = now_ms + PAGE_MS;
     }
     daemons_ask(daemons, master, cursor);
+    if (is_due && of->asked) /* else the next connection reads it */
+        of->page_ms = now_ms + PAGE_MS;
 }
 
 static void daemons_late(struct loop_daemons *daemons)
@@ -219,6 +221,18 @@ static void daemons_on_late(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     daemons_late(arg);
+}
+
+void loop_daemons_leave(struct loop_daemons *daemons)
+{
+    char key[CONF_PREFIX_BYTES + 16];
+    snprintf(key, sizeof key, "%s,daemons", daemons->conf->key_prefix);
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
+        size_t len = 0;
+        char *bytes = resp_words((const char *const[]){"HDEL", key, daemons->self.id}, 3, &len);
+        if (node_ask(daemons->nodes[i], bytes, len, RESP_SCRIPT_DAEMONS, 0))
+            node_flush(daemons->nodes[i]);
+    }
 }
 
 /* ---- what the masters say ---- */

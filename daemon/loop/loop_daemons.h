@@ -78,6 +78,8 @@ void loop_daemons_connected(struct loop_daemons *daemons, unsigned master);
 void loop_daemons_lost(struct loop_daemons *daemons, unsigned master); /* it is gone */
 /* The master leaves its place. */
 void loop_daemons_forget(struct loop_daemons *daemons, unsigned master);
+/* This daemon ends: it is forgotten at once, and not after a minute. */
+void loop_daemons_leave(struct loop_daemons *daemons);
 /* Writes this daemon to each master that owes no answer. */
 void loop_daemons_write(struct loop_daemons *daemons);
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply);

@@ -59,7 +59,7 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_NEEDS_BEFORE:
         snprintf(out, GROUP_TEXT_BYTES,
                  "the masters are at step %" PRIu32 ": add nodes_before: with the list of generation %" PRIu32
-                 ", and restart or reload",
+                 " (and its max_ttl as max_ttl_before:, if it was another), and restart",
                  row->their_step, row->generation - 1);
         break;
     case GROUP_WHY_NOT_SETTLED:
@@ -73,10 +73,13 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
             "runs, start one with --begin-at-generation");
         break;
     case GROUP_WHY_DAEMON:
-        snprintf(out, GROUP_TEXT_BYTES,
-                 "the daemon on %s has not come so far: reload it with generation %" PRIu32
-                 ", or upgrade it if it knows none (one that has ended is forgotten after a minute)",
-                 row->host, row->generation);
+        if (row->host[0] == '\0')
+            snprintf(out, GROUP_TEXT_BYTES, "the masters' lists of daemons are still being read");
+        else
+            snprintf(out, GROUP_TEXT_BYTES,
+                     "the daemon on %s has not come so far: reload it with generation %" PRIu32
+                     ", or upgrade it if it knows none (one that has ended is forgotten after a minute)",
+                     row->host, row->generation);
         break;
     case GROUP_WHY_SINCE:
         snprintf(out, GROUP_TEXT_BYTES,
@@ -97,6 +100,12 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     }
 }
 
+bool group_is_usual(const struct group_row *row)
+{
+    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_MASTERS;
+    return row->state != GROUP_OUTDATED && (row->why == GROUP_WHY_NONE || waits);
+}
+
 /* ---- a change ---- */
 
 bool group_set(const struct places *places, const struct conf *conf, bool before, struct coordinator_set *set)
@@ -106,7 +115,7 @@ bool group_set(const struct places *places, const struct conf *conf, bool before
     *set = (struct coordinator_set){
         .generation = (uint32_t)conf->generation - before,
         .masters = count,
-        .max_ttl_ms = before ? 0 : conf->max_ttl_ms,
+        .max_ttl_ms = before && conf->max_ttl_before_ms > 0 ? conf->max_ttl_before_ms : conf->max_ttl_ms,
     };
     if (count == 0)
         return true;
@@ -143,7 +152,7 @@ static void reload_text(const struct loop_view *view, const struct reload_answer
         snprintf(out, GROUP_TEXT_BYTES,
                  "generation %" PRIu32 " is under way, %" PRId64
                  " s left: reload again when redlock show group says steady",
-                 runs, (answer->left_ms + 999) / 1000);
+                 (uint32_t)view->conf->generation, (answer->left_ms + 999) / 1000);
         break;
     case RELOAD_JUMP:
         snprintf(out, GROUP_TEXT_BYTES,
@@ -184,14 +193,14 @@ static void reload_text(const struct loop_view *view, const struct reload_answer
     }
 }
 
-/* Asks by try_only, or else for good. */
+/* Asks for good, or without a coordinator only what it would say. */
 static const char *ask(const struct loop_view *view, struct coordinator *coordinator,
-                       const struct conf *fresh, char text[GROUP_TEXT_BYTES])
+                       const struct conf *fresh, char text[GROUP_TEXT_BYTES], struct reload_answer *answer)
 {
     struct coordinator_set next;
-    struct reload_answer answer = {.group = RELOAD_NO_ROOM, .generation = (uint32_t)view->conf->generation};
     char name[CONF_NAME_BYTES];
     int64_t now_ms = clock_boot_ms();
+    *answer = (struct reload_answer){.group = RELOAD_NO_ROOM, .generation = (uint32_t)view->conf->generation};
     if (conf_group_differs(view->conf, fresh) && conf_master_moved(view->conf, fresh, name)) {
         snprintf(text, GROUP_TEXT_BYTES,
                  "%.300s also has another address, or no_kill: restart this daemon for that before or after, "
@@ -200,21 +209,27 @@ static const char *ask(const struct loop_view *view, struct coordinator *coordin
         return "moved";
     }
     if (group_set(view->places, fresh, false, &next))
-        answer = coordinator ? coordinator_reload(coordinator, now_ms, &next)
-                             : coordinator_reload_try(view->coordinator, now_ms, &next);
-    reload_text(view, &answer, text);
-    return reload_name(answer.group);
+        *answer = coordinator ? coordinator_reload(coordinator, now_ms, &next)
+                              : coordinator_reload_try(view->coordinator, now_ms, &next);
+    reload_text(view, answer, text);
+    return reload_name(answer->group);
 }
 
-const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES])
+const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES],
+                      unsigned *keep, int64_t *left_ms)
 {
-    return ask(view, NULL, fresh, text);
+    struct reload_answer answer;
+    const char *word = ask(view, NULL, fresh, text, &answer);
+    *keep = answer.group == RELOAD_TOO_BIG ? answer.keep : 0;
+    *left_ms = answer.group == RELOAD_BUSY ? answer.left_ms : 0;
+    return word;
 }
 
 bool group_take(const struct loop_view *view, struct coordinator *coordinator, const struct conf *fresh)
 {
     char text[GROUP_TEXT_BYTES];
-    const char *word = ask(view, coordinator, fresh, text);
+    struct reload_answer answer;
+    const char *word = ask(view, coordinator, fresh, text, &answer);
     if (strcmp(word, "taken") == 0)
         return true;
     log_warn("generation_refused", "why=%s is=%" PRId64 " file=%" PRId64 " hint=\"%s\"", word,
@@ -230,16 +245,20 @@ static bool is_new(const struct group_row *a, const struct group_row *b)
            strcmp(a->host, b->host) != 0;
 }
 
+static bool tells_host(const struct group_row *row)
+{
+    return row->why == GROUP_WHY_DAEMON && row->host[0] != '\0';
+}
+
 static void tell(struct events *events, const struct group_row *row)
 {
     char text[GROUP_TEXT_BYTES], why[GROUP_TEXT_BYTES + 128] = "", left[32] = "";
-    bool good = row->state == GROUP_STEADY || row->why == GROUP_WHY_NONE || row->why == GROUP_WHY_SINCE;
+    bool good = group_is_usual(row);
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
     group_why_text(row, text);
     if (row->why != GROUP_WHY_NONE)
         snprintf(why, sizeof why, " why=%s%s%s hint=\"%s\"", group_why_name(row->why),
-                 row->why == GROUP_WHY_DAEMON ? " host=" : "", row->why == GROUP_WHY_DAEMON ? row->host : "",
-                 text);
+                 tells_host(row) ? " host=" : "", tells_host(row) ? row->host : "", text);
     if (row->left_ms > 0)
         snprintf(left, sizeof left, " left=%" PRId64, row->left_ms);
     log("generation",

@@ -21,8 +21,10 @@ bool group_set(const struct places *places, const struct conf *conf, bool before
                struct coordinator_set *set);
 
 /* What the coordinator would say to a change to that configuration; changes nothing. The text says what to do; "":
- * nothing. Returns its word: same, taken, moved, busy, ... */
-const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES]);
+ * nothing. keep: so many masters have to stay; left_ms: until the present change may be over; 0: neither. Returns its
+ * word: same, taken, moved, busy, ... */
+const char *group_try(const struct loop_view *view, const struct conf *fresh, char text[GROUP_TEXT_BYTES],
+                      unsigned *keep, int64_t *left_ms);
 /* Asks the coordinator for that change. Logs why it is refused; true: it has begun. */
 bool group_take(const struct loop_view *view, struct coordinator *coordinator, const struct conf *fresh);
 
@@ -33,6 +35,8 @@ void group_daemons(const struct loop_view *view, struct coordinator *coordinator
 
 const char *group_state_name(enum group_state state);
 const char *group_why_name(enum group_why why); /* "" for GROUP_WHY_NONE */
+/* Whether it passes by itself in every change. */
+bool group_is_usual(const struct group_row *row);
 /* What the group waits for, and what to do about it; "": nothing. */
 void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES]);
 

@@ -1,6 +1,7 @@
 /* Shared by the files of this folder that drive the daemon. Each calls only files below it in this list:
  *
  *     loop_new.c   makes the parts, and frees them
+ *     loop_open.c  makes the connections to a master, and ends them
  *     loop.c       the turn of the loop, and what main asks of it
  *     loop_step.c  callbacks -> events -> steps -> actions -> I/O */
 #ifndef REDLOCKD_LOOP_PRIVATE_H
@@ -75,7 +76,7 @@ struct loop {
 struct coordinator_config loop_configuration(const struct loop *loop);
 void loop_on_timer(evutil_socket_t fd, short what, void *arg);
 
-/* ---- loop_new.c ---- */
+/* ---- loop_open.c ---- */
 
 /* Makes the connections to the master in that place. false: no memory. */
 bool loop_open(struct loop *loop, unsigned place);

@@ -8,6 +8,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/loop/loop_native.h"
+#include "daemon/loop/loop_show_group.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/wire/wire.h"
 #include "proto/shown.h"
@@ -67,7 +68,24 @@ const char *loop_lacking_name(enum lacking lacks)
 
 unsigned loop_masters(const struct loop_view *view)
 {
-    return view->conf->masters;
+    struct group_row row;
+    coordinator_group_row(view->coordinator, clock_boot_ms(), &row);
+    return row.step % 2 == 0 ? row.masters : masters_count(row.voters);
+}
+
+void loop_noquorum(const struct loop_view *view, struct reply *reply)
+{
+    struct quorum quorum = loop_quorum(view);
+    unsigned count = 0;
+    reply->needed = quorum.needed;
+    reply->votes = 0;
+    for (unsigned i, left = quorum.of; place_next(&left, &i);) {
+        reply->votes = (uint8_t)(reply->votes + (reply->nodes[i] == '+'));
+        reply->nodes[count++] = reply->nodes[i];
+    }
+    reply->masters = (uint8_t)loop_masters(view);
+    while (count < reply->masters)
+        reply->nodes[count++] = '!'; /* vacant */
 }
 
 struct quorum loop_quorum(const struct loop_view *view)
@@ -257,6 +275,8 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
         row_sets(view, row, i);
     }
+    if (!(loop_quorum(view).of & masters_bit(i)))
+        line_row_string(row, "voter", "no"); /* it comes or goes with a generation */
     if (view->places->node[i].no_kill)
         line_row_string(row, "no_kill", "yes");
     if (master.evicts)
@@ -286,6 +306,10 @@ static enum made daemon_row_of(const struct loop_view *view, uint64_t viewer, ui
     line_row_string(row, "listen", daemon->listen);
     line_row_signed(row, "seen", loop_daemons_age_ms(&shown[i]));
     line_row_unsigned(row, "masters", shown[i].masters);
+    if (daemon->at.marker != 0) {
+        line_row_unsigned(row, "step", daemon->at.step);
+        line_row_unsigned(row, "generation", daemon->at.generation);
+    }
     line_row_string(row, "self", strcmp(daemon->id, view->daemons->self.id) == 0 ? "yes" : "no");
     return MADE_ROW;
 }
@@ -364,13 +388,27 @@ static enum made version_row(const struct loop_view *view, uint64_t viewer, uint
     return MADE_ROW;
 }
 
+static enum made group_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
+                              struct row *row)
+{
+    (void)viewer;
+    return show_group(view, state, row) ? MADE_ROW : MADE_NONE;
+}
+
+static enum made reload_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
+                               struct row *row)
+{
+    (void)viewer;
+    return show_reload(view, state, row) ? MADE_ROW : MADE_NONE;
+}
+
 size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
                      uint64_t state[8], char *out)
 {
     static enum made (*const makers[])(const struct loop_view *, uint64_t, uint64_t[8], struct row *) = {
         [SHOW_LOCKS] = lock_row,        [SHOW_WAITERS] = waiter_row, [SHOW_NODES] = node_row_of,
         [SHOW_DAEMONS] = daemon_row_of, [SHOW_STATS] = stats_row,    [SHOW_CONFIG] = config_row,
-        [SHOW_VERSION] = version_row,
+        [SHOW_VERSION] = version_row,   [SHOW_GROUP] = group_row_of, [SHOW_RELOAD] = reload_row_of,
     };
     struct row row;
     assert(show != SHOW_CLIENTS && makers[show] != NULL);

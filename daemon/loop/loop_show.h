@@ -15,6 +15,7 @@ struct loop_view {
     const struct conf *conf;
     const struct places *places;
     const char *version;
+    const char *file; /* the configuration; NULL: --dev */
     const struct coordinator *coordinator;
     const struct conns *conns;
     struct node *const *nodes;
@@ -31,9 +32,12 @@ struct loop_view {
 size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
                      uint64_t state[8], char *out);
 
-/* N, and the masters that vote now with how many votes are needed. */
+/* N, in the step between two generations how many masters vote; and which masters vote, with how many votes are
+ * needed. */
 unsigned loop_masters(const struct loop_view *view);
 struct quorum loop_quorum(const struct loop_view *view);
+/* A reply that has a sign for each place gets one for each master that votes. */
+void loop_noquorum(const struct loop_view *view, struct reply *reply);
 
 /* Fills in the figures, but for those of HTTP, which are 0. */
 void loop_figures(const struct loop_view *view, struct figures *figures);

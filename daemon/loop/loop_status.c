@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/loop/loop_group.h"
 
 _Static_assert(sizeof((struct snapshot_master *)0)->by >= GROUP_WORD, "a daemon's id fits");
 
@@ -39,11 +40,28 @@ static void fill_master(const struct loop_view *view, unsigned i, int64_t now_ms
     fill_errors(view->nodes[i], to);
 }
 
+static void fill_group(const struct loop_view *view, struct snapshot *s)
+{
+    struct group_row row;
+    char text[GROUP_TEXT_BYTES];
+    struct snapshot_group *to = &s->group;
+    coordinator_group_row(view->coordinator, s->boot_ms, &row);
+    group_why_text(&row, text);
+    to->step = row.step;
+    to->generation = row.generation;
+    to->state = group_state_name(row.state);
+    to->why = group_why_name(row.why);
+    to->usual = group_is_usual(&row);
+    to->left_ms = row.left_ms;
+    snprintf(to->text, sizeof to->text, "%.*s", (int)sizeof to->text - 1, text);
+    s->voters = masters_count(row.voters);
+    s->quorum = row.needed;
+}
+
 static void fill_masters(const struct loop_view *view, struct snapshot *s)
 {
     uint32_t undo[MASTERS];
     s->voting = coordinator_voters(view->coordinator);
-    s->quorum = loop_quorum(view).needed;
     coordinator_undo(view->coordinator, undo);
     for (unsigned i, left = view->places->used; place_next(&left, &i);) {
         struct snapshot_master *master = &s->masters[s->master_count++];
@@ -178,6 +196,7 @@ void loop_status_snapshot(const struct loop_view *view, const struct loop_status
     s->wall_ms = clock_wall_us() / 1000;
     s->up_ms = s->boot_ms - view->started_ms;
     s->reload_failed = status->reload_failed;
+    fill_group(view, s);
     fill_masters(view, s);
     fill_daemons(view, s);
     fill_figures(view, s);

@@ -39,6 +39,8 @@ static void carry_reply(struct loop *loop, struct action *action)
         /* A request was under way when its right was taken away. */
         loop->deny |= !loop_user_may_lock(&loop->view, action->session, &reply->name);
     }
+    if (reply->code == REPLY_NOQUORUM)
+        loop_noquorum(&loop->view, reply);
     if (reply->code == REPLY_WATCHING)
         carry_watching(loop, action->session, reply);
     if (reply->code == REPLY_LIMIT && reply->limit == LIMIT_FENCE)

@@ -41,22 +41,17 @@ static size_t reply_line(void *arg, unsigned i, const struct tag *tag, char *out
 void query_noquorum(struct who_query *query, masters_t yes)
 {
     struct reply reply = {.code = REPLY_NOQUORUM, .name = query->name, .retry_ms = -1};
-    reply.masters = (uint8_t)query_masters(query);
-    reply.votes = (uint8_t)query_votes(query, yes);
-    unsigned count = 0;
-    for (unsigned i, left = loop_quorum(query->all->view).of; place_next(&left, &i);) {
+    for (unsigned i = 0; i < MASTERS; i++) {
         bool asked = query->asked & masters_bit(i), refused = query->refused & masters_bit(i);
-        char *sign = &reply.nodes[count++];
-        *sign = '!';
+        reply.nodes[i] = '!';
         if (yes & masters_bit(i))
-            *sign = '+';
+            reply.nodes[i] = '+';
         else if (query->answered & masters_bit(i))
-            *sign = '-';
+            reply.nodes[i] = '-';
         else if (asked && !refused)
-            *sign = '?';
+            reply.nodes[i] = '?';
     }
-    while (count < reply.masters)
-        reply.nodes[count++] = '!'; /* vacant */
+    loop_noquorum(query->all->view, &reply);
     query_end(query, REPLY_NOQUORUM, reply_line, &reply);
 }
 

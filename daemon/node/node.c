@@ -208,6 +208,11 @@ void node_handshakes(const struct node *n, uint64_t *done, uint64_t *failed)
     *failed = n->handshakes_failed;
 }
 
+uint32_t node_connection(const struct node *n)
+{
+    return n->connection;
+}
+
 uint64_t node_reconnects(const struct node *n)
 {
     return n->connection > 1 ? n->connection - 1 : 0;

@@ -91,6 +91,8 @@ void node_row(const struct node *node, struct node_row *row);
 
 /* Error i of this node and how often it came, with the word of the log; false: there is no error i. */
 bool node_error_count(const struct node *node, unsigned i, const char **word, uint64_t *count);
+/* The number of its connection that connected() announced last; 0: none was. */
+uint32_t node_connection(const struct node *node);
 int64_t node_rtt_us(const struct node *node); /* as in struct node_row */
 const struct histogram *node_rtts(const struct node *node);
 uint64_t node_reconnects(const struct node *node); /* logins after the first one */

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
         instr_fail("at least one worker, and no more connections than workers");
     configure(&conf, argv[1]);
     log_set_level(LOG_LEVEL_WARN);
-    run.loop = loop_new(&conf, REDLOCKD_VERSION, false);
+    run.loop = loop_new(&conf, REDLOCKD_VERSION, NULL, false);
     if (!run.loop)
         instr_fail("no loop");
     run.timer = evtimer_new(loop_base(run.loop), on_turn, NULL);

@@ -95,7 +95,8 @@ void change_write(const struct world *world, unsigned daemon, FILE *file)
     servers_write(world, "nodes", &change->now, daemon, file);
     if (change->generation == 0)
         return;
-    fprintf(file, "generation: %u\n", change->generation);
+    fprintf(file, "generation: %u\nmax_ttl_before: %dms\n", change->generation,
+            (int)change->max_ttl_before_ms);
     servers_write(world, "nodes_before", &change->before, daemon, file);
 }
 
@@ -164,6 +165,7 @@ static void generation_begin(struct world *world, int64_t at_us)
     servers_next(world, &next, at_us);
     change->before = change->now;
     change->now = next;
+    change->max_ttl_before_ms = change->max_ttl_ms;
     change->max_ttl_ms = change->generation % 3 == 1 ? 3000 : 2000;
     change->told = true;
     change->begun_us = at_us;

@@ -26,7 +26,7 @@ struct change {
     bool on, direct; /* direct: from three to five at once */
     unsigned generation;
     struct servers now, before;
-    int64_t max_ttl_ms;
+    int64_t max_ttl_ms, max_ttl_before_ms;
     bool told;
     int64_t due_us;     /* when the next generation begins */
     int64_t file_us[8]; /* when each daemon gets its file; 0: it has it */

@@ -8,6 +8,10 @@
  * five, so that a majority is there for most of the time; in one epoch of six they fall on all. */
 enum { EPOCH_US = 4000000, OPEN_EPOCHS = 6, GAP_US = 130000, LONGEST_BITS = 12 };
 
+/* Where masters change, the masters of a step spare one: it comes back before another one has faults. A daemon that was
+ * killed is waited for as long as the list of daemons has it. */
+enum { SPARE_EPOCH_US = 12000000, SPARE_OPEN_US = 4000000, KILLS_APART_US = 90000000 };
+
 enum what {
     WHAT_GAP,
     WHAT_KIND,
@@ -68,7 +72,7 @@ static enum fault_kind pick_kind(uint64_t seed, unsigned number, uint32_t kinds)
 
 static unsigned pick_master(uint64_t seed, unsigned number, int64_t at_us, bool spare)
 {
-    uint64_t epoch = (uint64_t)(at_us / EPOCH_US);
+    uint64_t epoch = (uint64_t)(at_us / (spare ? SPARE_EPOCH_US : EPOCH_US));
     uint64_t weak = draw(seed, WHOSE_EPOCH, epoch, 0);
     unsigned first = (unsigned)(weak % MASTERS), second = (unsigned)(weak / MASTERS % (MASTERS - 1));
     if (spare)
@@ -107,16 +111,32 @@ static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsi
         fault->value = pick(seed, number, WHAT_VALUE, CHAOS_NAMES);
 }
 
+static bool is_spared(enum fault_kind kind, int64_t at_us, int64_t *killed_us)
+{
+    if (kind <= FAULT_ROLLING)
+        return kind == FAULT_MAJORITY_KILL || kind == FAULT_ROLLING ||
+               at_us % SPARE_EPOCH_US >= SPARE_OPEN_US;
+    if (kind != FAULT_DAEMON_KILL)
+        return false;
+    if (at_us - *killed_us < KILLS_APART_US)
+        return true;
+    *killed_us = at_us;
+    return false;
+}
+
 unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,
                    unsigned clients, bool spare)
 {
     unsigned count = 0;
-    for (int64_t at_us = 0; kinds != 0 && count < FAULTS_PLANNED; count++) {
-        at_us += pick(seed, count, WHAT_GAP, 2 * GAP_US);
+    int64_t at_us = 0, killed_us = -KILLS_APART_US;
+    for (unsigned drawn = 0; kinds != 0 && count < FAULTS_PLANNED; drawn++) {
+        at_us += pick(seed, drawn, WHAT_GAP, 2 * GAP_US);
         if (at_us >= length_us)
             break;
-        list[count] = (struct fault){.at_us = at_us, .kind = pick_kind(seed, count, kinds)};
-        fault_fill(&list[count], seed, count, daemons, clients, spare);
+        struct fault *fault = &list[count];
+        *fault = (struct fault){.at_us = at_us, .kind = pick_kind(seed, drawn, kinds)};
+        fault_fill(fault, seed, drawn, daemons, clients, spare);
+        count += !spare || !is_spared(fault->kind, at_us, &killed_us);
     }
     return count;
 }

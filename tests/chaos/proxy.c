@@ -13,7 +13,7 @@
 
 #include "tests/chaos/history.h"
 
-enum { RELAYS = 200, LINKS = 15, CHUNK = 4096, FLOW_BYTES = 1 << 20, TO_MASTER = 0, TO_DAEMON = 1 };
+enum { RELAYS = 200, CHUNK = 4096, FLOW_BYTES = 1 << 20, TO_MASTER = 0, TO_DAEMON = 1 };
 
 struct chunk {
     struct chunk *next;
@@ -48,7 +48,7 @@ struct proxy {
     const struct proxy_link *links;
     unsigned count;
     uint64_t seed, draws;
-    struct link_state state[LINKS];
+    struct link_state state[PROXY_LINKS];
     struct relay *relay[RELAYS];
     unsigned relays;
 };
@@ -230,7 +230,7 @@ static void order_orphan(struct relay *relay, int64_t value_us)
 
 static void order_obey(struct proxy *p, const struct order *order)
 {
-    struct link_state *state = &p->state[order->link % LINKS];
+    struct link_state *state = &p->state[order->link % PROXY_LINKS];
     if (order->kind == ORDER_DELAY)
         state->delay_us = order->value;
     if (order->kind == ORDER_RATE)
@@ -322,7 +322,7 @@ static void relays_serve(struct proxy *p, const struct pollfd *fds)
 _Noreturn void proxy_run(const struct proxy_link *links, unsigned count, int orders, uint64_t seed)
 {
     static struct proxy proxy;
-    static struct pollfd fds[1 + LINKS + 2 * RELAYS];
+    static struct pollfd fds[1 + PROXY_LINKS + 2 * RELAYS];
     struct proxy *p = &proxy;
     *p = (struct proxy){.links = links, .count = count, .seed = seed};
     for (;;) {

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+enum { PROXY_LINKS = 30 }; /* at most */
+
 enum order_kind {
     ORDER_DELAY,  /* value: µs, each way, give or take a half; 0: none */
     ORDER_RATE,   /* value: bytes a second, each way; 0: any */

@@ -24,6 +24,8 @@
 /* Servers beyond MASTERS are there where masters change. */
 enum { SERVERS = MASTERS + 5, LINKS = SERVERS * DAEMONS, CLIENTS = 28, FOLDER = 64 };
 
+_Static_assert((int)LINKS <= (int)PROXY_LINKS, "the proxy has room for each link");
+
 struct process {
     pid_t pid;       /* 0: not running */
     int64_t cont_us; /* stopped until that time; 0: runs */

@@ -202,9 +202,10 @@ static void ask_note(struct world *w, struct asked *asked)
         .down = what->verb == VERB_LOCK && what->has_token && what->shared,
         .slots = what->slots,
     };
-    if (what->verb == VERB_UNLOCK && what->has_token)
+    bool unlocks = what->verb == VERB_UNLOCK;
+    if (unlocks && what->has_token && !world_leaves(w, &what->token, asked->session))
         world_forget(w, names, &what->token, 0, 0);
-    else if (what->verb == VERB_UNLOCK)
+    else if (unlocks && !what->has_token)
         asked->slot = world_give_back(w, names, asked->session, what->keep_ms != 0);
     if (asked->down)
         world_downgrade(w, &what->token, true);

@@ -151,6 +151,18 @@ void world_forget(struct world *w, uint16_t names, const struct token *token, ui
     }
 }
 
+bool world_leaves(struct world *w, const struct token *token, uint64_t session)
+{
+    for (unsigned i = 0; i < HOLDS; i++) {
+        struct belief *hold = &w->holds[i];
+        if (!hold->held || hold->session != session || hold->depth <= 1 || !same_token(&hold->token, token))
+            continue;
+        hold->depth--;
+        return true;
+    }
+    return false;
+}
+
 uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session, bool keeps)
 {
     bool sure = true;

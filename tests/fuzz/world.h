@@ -82,6 +82,8 @@ void world_downgrade(struct world *w, const struct token *token, bool reader);
 void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request);
 
+/* The session has the lock more than once, and gives it back once; false: it has it once, or not at all. */
+bool world_leaves(struct world *w, const struct token *token, uint64_t session);
 /* The session gives back the name or list without a token: of several slots the latest, which is returned as in a
  * reply; 0: it is not known, or there is none. keeps: UNLOCK keep=, which is refused of a slot. */
 uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session, bool keeps);

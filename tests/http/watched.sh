@@ -66,6 +66,16 @@ explained() {
     for word in $words; do grep -qF "\`$word\`" "$work/told" || missing+=" $word"; done
     [ -z "$missing" ] || { echo "not in conf/OPERATING.md, States of a master:$missing"; return 1; }
 }
+# The same of what a change of the masters waits for.
+# shellcheck disable=SC2016
+group_explained() {
+    local word missing='' words
+    words=$(words_of daemon/loop/loop_group.c 'group_why_name(')
+    [ "$(wc -w <<<"$words")" -ge 9 ] || { echo "found only $words"; return 1; }
+    sed -n '/^### When it is stuck/,/^## /p' conf/OPERATING.md >"$work/told"
+    for word in $words; do grep -qF "\`$word\`" "$work/told" || missing+=" $word"; done
+    [ -z "$missing" ] || { echo "not in conf/OPERATING.md, When it is stuck:$missing"; return 1; }
+}
 # shellcheck disable=SC2016
 alerts_explained() {
     local missing
@@ -138,6 +148,7 @@ check 'alerts know their metrics' known conf/alerts.yml
 check 'the dashboard knows its metrics' known conf/grafana.json
 check 'conf/OPERATING.md tells each metric' documented
 check 'conf/OPERATING.md tells each why= and state' explained
+check 'conf/OPERATING.md tells what a change of the masters waits for' group_explained
 check 'conf/OPERATING.md tells each alert' alerts_explained
 if ! lacks promtool 'metrics, alerts and dashboard by promtool'; then
     check 'promtool check metrics' silent lint_metrics

@@ -637,6 +637,40 @@ static void aim_keeps(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     }
 }
 
+/* Sets that share few masters, under contention; daemons that sleep, are cut off or come late. */
+static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    int64_t *p = plan->param;
+    p[P_CLASS] = CLASS_GENERATION;
+    swarm_calm(plan, swarm);
+    swarm_class(plan, swarm, CLASS_GENERATION);
+    p[P_DAEMONS] = 3;
+    p[P_NAMES] = 1;
+    p[P_LISTED] = 0;
+    p[P_MIN_TTL] = 500;
+    p[P_MAX_TTL] = 3000;
+    swarm->clients = 3;
+    swarm->think_ms = 50;
+    swarm->wait_pct = 80;
+    swarm->long_keep_pct = 60;
+    swarm->rate[FAULT_CRASH_DAEMON] = 60;
+    swarm->longest_ms[FAULT_CRASH_DAEMON] = 8000;
+    swarm->rate[FAULT_PAUSE] = 60;
+    swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 60;
+    swarm->longest_ms[FAULT_PAUSE] = 4000;
+    swarm->longest_ms[FAULT_CUT_UP] = swarm->longest_ms[FAULT_CUT_DOWN] = 8000;
+    bool early = mutant == MUTANT_STEP_WITHOUT_TTL || mutant == MUTANT_STEP_AT_ONCE;
+    if (mutant == MUTANT_STEP_BY_MAJORITY || early)
+        p[P_SET] = 31 | SET_LEAPS;
+    if (early) {
+        p[P_MAX_TTL] = 12000;
+        p[P_MIN_TTL] = 5000;
+    }
+    if (mutant == MUTANT_BOUND_BY_SMALLER)
+        swarm->rate[FAULT_CRASH_LOSE] = 60;
+    swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -729,6 +763,16 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_JOIN_BEYOND:
     case MUTANT_JOIN_RELEASES:
     case MUTANT_JOIN_FOR_EVER: aim_joins(plan, swarm, mutant); return;
+    case MUTANT_STEP_NOT_JOINT:
+    case MUTANT_STEP_BY_MAJORITY:
+    case MUTANT_STEP_AT_ONCE:
+    case MUTANT_STEP_WITHOUT_TTL:
+    case MUTANT_OUTDATED_EXTENDS:
+    case MUTANT_OUTDATED_IGNORED:
+    case MUTANT_NEW_COUNTS_UNASKED:
+    case MUTANT_SETTLED_EARLY:
+    case MUTANT_BOUND_BY_SMALLER:
+    case MUTANT_BEGINS_AHEAD: aim_generation(plan, swarm, mutant); return;
     case MUTANT_WATCH_BACKWARDS:
     case MUTANT_WATCH_FREE:
     case MUTANT_WATCH_MOVED:

@@ -296,7 +296,7 @@ static const char usage[] =
     "       sim --mutants | --list-mutants\n"
     "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
     "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split,\n"
-    "                modes, lists, slots\n"
+    "                modes, lists, slots, generation\n"
     "  --readers     clients of every world share locks\n"
     "  --old         in ordinary, memory and clock worlds one daemon is of the version before\n"
     "                the queue, now and then\n"

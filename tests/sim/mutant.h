@@ -158,7 +158,17 @@
     X(WATCH_FREE, "watch_free", "a name is free for watchers though too few masters said so")               \
     X(WATCH_MOVED, "watch_moved", "a name is free for watchers while its token is being moved")             \
     X(WATCH_ONE_WORD, "watch_one_word", "watchers are told what one master tells of its holder")            \
-    X(WATCH_RESTS, "watch_rests", "a watched name is looked at only after news")
+    X(WATCH_RESTS, "watch_rests", "a watched name is looked at only after news")                            \
+    X(STEP_NOT_JOINT, "step_not_joint", "the new set votes at once, without the step between")              \
+    X(STEP_BY_MAJORITY, "step_by_majority", "a majority is enough between two sets")                        \
+    X(STEP_AT_ONCE, "step_at_once", "a daemon goes on as soon as a quorum shows the next step")             \
+    X(STEP_WITHOUT_TTL, "step_without_ttl", "... or waits only for probes, and not for locks to end")       \
+    X(OUTDATED_EXTENDS, "outdated_extends", "an outdated daemon goes on renewing")                          \
+    X(OUTDATED_IGNORED, "outdated_ignored", "a step beyond the next one counts as well")                    \
+    X(NEW_COUNTS_UNASKED, "new_counts_unasked", "a new master has a lock that was never set there")         \
+    X(SETTLED_EARLY, "settled_early", "a step is called settled when it is begun")                          \
+    X(BOUND_BY_SMALLER, "bound_by_smaller", "quarantines last for the smaller max_ttl")                     \
+    X(BEGINS_AHEAD, "begins_ahead", "a daemon begins by its file, wherever the masters are")
 
 enum mutant {
     MUTANT_NONE,

@@ -244,7 +244,8 @@ static void excuse_told(struct sim_world *w)
     for (uint32_t i = 1; i < o->toks; i++) {
         struct sim_tok *t = &o->tok[i];
         const struct sim_daemon *d = &w->daemon[t->daemon];
-        if (generation_class(w) || !t->granted || t->excused || t->told_ms == 0 || t->incarnation != d->incarnation)
+        if (generation_class(w) || !t->granted || t->excused || t->told_ms == 0 ||
+            t->incarnation != d->incarnation)
             continue;
         int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
         if (until_us <= w->now_us)

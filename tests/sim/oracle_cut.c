@@ -29,7 +29,7 @@ void oracle_ran_long(struct sim_world *w, const struct sim_master *m, const stru
     }
     if (msg->verb != COMMAND_EXTEND || vote->kind != VOTE_NUMBER)
         return;
-    if (daemon_is_old(w, &w->daemon[w->conn[msg->conn].daemon]))
+    if (conn_is_old(w, msg->conn))
         return;
     FOR_NAMES(n, msg->name)
     {

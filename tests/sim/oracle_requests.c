@@ -391,6 +391,10 @@ static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, 
     if (w->plan->param[P_CLASS] == CLASS_ROLLING && unwanted && renewed && !t->given_up && !is_tight(w))
         violation(w, 13, "d%u lost T%u of n%u (reason %d), though masters were only restarted one by one",
                   d->index, tok, t->name, reason);
+    if (generation_smooth(w) && d->spare && unwanted && !t->given_up && t->deleted_us == 0 && !t->resumed &&
+        t->parent == 0 && t->down_to == 0 && !is_tight(w))
+        violation(w, 13, "d%u lost T%u of n%u (reason %d), though only masters were replaced", d->index, tok,
+                  t->name, reason);
     FOR_NAMES(n, t->name)
     {
         if (t->deleted_us != 0)

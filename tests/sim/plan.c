@@ -11,17 +11,15 @@ static const char *const fault_names[] = {FAULT_LIST(PLAN_NAME)};
 static const char *const client_names[] = {CLIENT_LIST(PLAN_NAME)};
 static const char *const op_names[] = {OP_LIST(PLAN_NAME)};
 static const char *const kind_names[] = {
-    "reset",        "cut_up",     "cut_down",  "slow_up",       "slow_down", "hang",
-    "crash_keep",   "crash_lose", "crash_old", "flush_scripts", "error",     "zadd_error",
-    "replica",      "pause",      "sleep",     "crash_daemon",  "drain",     "wall",
-    "pause_client", "flush",      "promote",   "jump",          "rubbish",   "stall",
-    "drift",        "ear",        "set",       "lacks",         "deny",      "reload",
-    "break",        "scores",     "wrong",     "flood",         "forge",     "native",
-    "file",
+    "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
+    "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
+    "sleep",      "crash_daemon", "drain",         "wall",    "pause_client", "flush",   "promote",
+    "jump",       "rubbish",      "stall",         "drift",   "ear",          "set",     "lacks",
+    "deny",       "reload",       "break",         "scores",  "wrong",        "flood",   "forge",
+    "native",     "file",
 };
-static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",
-                                          "turns",    "split",  "modes", "lists",   "slots",
-                                          "generation"};
+static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",  "turns",
+                                          "split",    "modes",  "lists", "slots",   "generation"};
 
 #define MUTANT_NAME(id, name, text) name,
 static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};

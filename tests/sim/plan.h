@@ -238,6 +238,10 @@ enum calm { CALM_NOT, CALM_TURNS, CALM_LISTS };
  * letters. */
 enum flood { FLOOD_NONE, FLOOD_ONE, FLOOD_ALL, FLOOD_LETTERS };
 
+/* Whether daemons see each other's steps. SMOOTH: they do, nothing is wrong, and all are told of a change at once. */
+enum { SET_LEAPS = 1 << SIM_MASTERS }; /* in P_SET: two are replaced at once */
+enum listed { LISTED_NOT, LISTED, LISTED_SMOOTH };
+
 enum denied { DENIED_SESSION, DENIED_WAIT, DENIED_LOCK, DENIALS };
 enum { RELOADS = 210 };
 

@@ -229,7 +229,10 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = between(draw, 1, 1000000);
         plan->faults -= minority == 0;
     }
-    if (kind == FAULT_WRONG)
+    /* What a clock that is an hour ahead has put into fences leaves with the masters that had them. */
+    if (kind == FAULT_WRONG && p[P_SET] != 0)
+        plan->faults--;
+    else if (kind == FAULT_WRONG)
         fault->field[F_ARG] = 3600000 * (swarm_forgets(swarm) || percent(draw, 70) ? 1 : -1);
     if (kind == FAULT_LACKS)
         fault->field[F_ARG] = between(draw, 0, LACKS - 1);

@@ -293,10 +293,12 @@ struct sim_daemon {
     } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
-    uint32_t limits; /* of its clients, as its last reload brought them; 0: few */
+    uint32_t limits;      /* of its clients, as its last reload brought them; 0: few */
     int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
-    uint16_t open;   /* the places that it dials */
-    uint32_t step;   /* by which it votes */
+    uint16_t open;        /* the places that it dials */
+    bool spare;           /* one voter of its step may be missing */
+    uint32_t step;        /* by which it votes ... */
+    int64_t step_us;      /* ... since then; or its file came then */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];
@@ -488,6 +490,8 @@ struct ear_master {
 };
 /* Whether the daemon is of the version before the queue at present. */
 bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d);
+/* Whether the daemon was one when it dialled: its commands may run after a newer one has taken its place. */
+bool conn_is_old(const struct sim_world *w, uint32_t index);
 /* Whether the daemon does not listen. */
 bool daemon_is_deaf(const struct sim_world *w, const struct sim_daemon *d);
 void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
@@ -554,8 +558,10 @@ void rubbish_delete(const struct sim_world *w, struct sim_master *m);
 void heal_begin(struct sim_world *w);
 /* sim_generation.c */
 bool generation_class(const struct sim_world *w);
+bool generation_smooth(const struct sim_world *w);
 struct coordinator_set generation_set(const struct sim_plan *plan, uint32_t generation, bool other);
-void generation_config(const struct sim_world *w, const struct sim_daemon *d, struct coordinator_config *config);
+void generation_config(const struct sim_world *w, const struct sim_daemon *d,
+                       struct coordinator_config *config);
 void generation_stepped(struct sim_world *w, struct sim_daemon *d);
 void generation_asked(const struct sim_world *w, const struct sim_daemon *d, struct request *what);
 void generation_tick(struct sim_world *w);

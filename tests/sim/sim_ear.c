@@ -4,9 +4,19 @@
 
 enum { EAR_BACKOFF_US = 50000, EAR_BACKOFF_MOST_US = 1000000, EAR_PING_US = 1000000 };
 
+static bool was_old(const struct sim_world *w, unsigned daemon, uint32_t incarnation)
+{
+    return w->plan->param[P_DEAF] == DEAF_OLD && daemon == 0 && incarnation % 2 == 1;
+}
+
 bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d)
 {
-    return w->plan->param[P_DEAF] == DEAF_OLD && d->index == 0 && d->incarnation % 2 == 1;
+    return was_old(w, d->index, d->incarnation);
+}
+
+bool conn_is_old(const struct sim_world *w, uint32_t index)
+{
+    return was_old(w, w->conn[index].daemon, w->conn[index].incarnation);
 }
 
 bool daemon_is_deaf(const struct sim_world *w, const struct sim_daemon *d)

@@ -106,8 +106,10 @@ static void trace_print(const struct sim_trace_line *line, FILE *f)
         fprintf(f, "d%" PRIu32 " <- m%" PRIu64 " %s n%" PRIu64 "\n", a, v[0], WORD(EVENTS, v[1]), v[2]);
         break;
     case TRACE_STEP:
-        fprintf(f, "d%" PRIu32 " is at step %" PRIu64 ", state %" PRIu64 ": %" PRIu64 " of %#" PRIx64 " (why %" PRIu64 ")\n", a,
-                v[0], v[1], v[3], v[2], v[4]);
+        fprintf(f,
+                "d%" PRIu32 " is at step %" PRIu64 ", state %" PRIu64 ": %" PRIu64 " of %#" PRIx64
+                " (why %" PRIu64 ")\n",
+                a, v[0], v[1], v[3], v[2], v[4]);
         break;
     case TRACE_HEAL: fprintf(f, "*** all faults are over\n"); break;
     }

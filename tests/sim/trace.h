@@ -29,7 +29,7 @@ enum trace_kind {
     TRACE_HEAL,
     TRACE_EAR,    /* daemon a, on its listening connection to master b: c (enum event_kind) of name d */
     TRACE_BEHIND, /* daemon a finds that it stood still for b ms, c all in all */
-    TRACE_STEP,   /* daemon a is at step b; c: enum group_state; the voters, how many are needed, enum group_why */
+    TRACE_STEP, /* daemon a is at step b; c: enum group_state; the voters, how many are needed, enum group_why */
 };
 
 struct sim_trace_line {

@@ -484,6 +484,8 @@ T(list_before)
     parse("nodes: [redis://a:1, redis://b:1, redis://c:1]\nnodes_before: [redis://a:1, redis://b:1]\n");
     assert_fault("f:2:1: nodes_before: there is no generation before 0; write \"generation: 1\" if the "
                  "masters have changed, or leave nodes_before out\n");
+    parse("nodes: [redis://a:1, redis://b:1, redis://c:1]\nmax_ttl_before: 5s\n");
+    assert_fault("f:2:1: max_ttl_before: it needs nodes_before\n");
     parse("nodes: [redis://a:1, redis://b:1, redis://c:1]\ngeneration: 500000000\n");
     assert_fault("generation: 500000000 is out of range; allowed is 0 to 400000000\n");
     parse_step("'redis://me:SECRET@a:1', redis://b:1, {url: 'rediss://c:1', tls: {verify: off}}", five);
@@ -560,7 +562,7 @@ T(tls)
         ck_assert_int_eq(conf.nodes[2].db, 3);
         ck_assert(conf_row(&conf, 5, key, sizeof key, value, sizeof value));
         ck_assert_str_eq(value, "rediss://c:1/3,server_name=c.example");
-        ck_assert(conf_row(&conf, 8, key, sizeof key, value, sizeof value));
+        ck_assert(conf_row(&conf, 9, key, sizeof key, value, sizeof value));
         ck_assert_str_eq(key, "node_tls");
         ck_assert_str_eq(value, "server_name=redis,verify=off");
         char *text = print();

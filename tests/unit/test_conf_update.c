@@ -85,9 +85,9 @@ T_EACH(each_key, sizeof examples / sizeof examples[0])
 
 T(every_key_is_here)
 {
-    /* The other keys have tests of their own: listen, nodes, nodes_before, node_user, node_password_file,
+    /* The other keys have tests of their own: listen, nodes, nodes_before, max_ttl_before, node_user, node_password_file,
      * restart_guard, allow_break, http, http_hosts, users, node_tls. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 11, CONF_KEYS);
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 12, CONF_KEYS);
 }
 
 T(lists)
@@ -219,10 +219,12 @@ T(the_list_before_is_for_the_next_start)
     update("", "");
     parse("generation: 1\nnodes: [redis://a:1, redis://b:2, redis://d:3]\nnodes_before: [redis://a:1, "
           "redis://b:2, "
-          "redis://c:3]\n");
+          "redis://c:3]\nmax_ttl_before: 5s\n");
     conf_update(&running, &conf, false, told, NULL);
-    ck_assert_str_eq(changes, "generation=generation nodes=generation nodes_before=once ");
+    ck_assert_str_eq(changes,
+                     "generation=generation nodes=generation nodes_before=once max_ttl_before=once ");
     ck_assert_uint_eq(running.masters_before, 3);
+    ck_assert_int_eq(running.max_ttl_before_ms, 5000);
     ck_assert_str_eq(running.nodes[2].address.host, "c");
 }
 

@@ -46,6 +46,37 @@ T(no_longer_than_the_key_lives)
     EXPECT_DEADLINE(1091); /* when the second of three keys is over */
 }
 
+/* One of three masters is away, and a dead holder's key is on one of the others: an attempt at once would be refused as the
+ * one before, for as long as that key lives. */
+T(where_the_name_is_neither_held_nor_free_attempts_are_apart)
+{
+    listening(3);
+    lose(0);
+    forget();
+    ask(9, "LOCK job wait=1m");
+    vote("1", "SET NO, ZADD NO");
+    vote("2", "SET YES, ZADD YES");
+    work();
+    forget();
+    chance(0);
+    vote("1", "RELEASE NO, ENQUEUE UNHEARD:9000");
+    vote("2", "RELEASE YES, ENQUEUE NO");
+    work();
+    EXPECT("m1-2 SET job *");
+    vote("1", "SET NO");
+    vote("2", "SET YES");
+    work();
+    forget();
+    vote("1", "RELEASE NO");
+    vote("2", "RELEASE YES");
+    work();
+    EXPECT_NOTHING();
+    at(1019);
+    EXPECT_NOTHING();
+    at(1020);
+    EXPECT("m1-2 ENQUEUE job 20");
+}
+
 T(a_head_that_nobody_may_wake_polls)
 {
     listening(3);

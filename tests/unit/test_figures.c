@@ -94,6 +94,7 @@ static void write_metrics(struct body *b)
     s.version = "1";
     s.counts = &counts;
     s.held = s.renewal_left = s.lag = &histogram;
+    s.group.state = s.group.why = "";
     for (unsigned i = 0; i < SNAPSHOT_LIMITS; i++)
         s.limits[i].key = "";
     for (unsigned i = 0; i < FIGURES_COUNT; i++) {

@@ -15,9 +15,11 @@ T_EACH(failures_have_words, FAILURES)
 T(states_have_words)
 {
     /* WHY_TIMEOUT is the last. The masters of WHY_FENCE vote, and the page has a sentence of its own for them. */
-    for (int why = WHY_NONE + 1; why <= WHY_TIMEOUT; why++)
+    for (unsigned i = WHY_NONE + 1; i <= WHY_TIMEOUT; i++) {
+        enum master_why why = (enum master_why)i;
         ck_assert_msg(why == WHY_FENCE || troubles_advice(loop_why_name(why)) != NULL, "why=%s has no words",
                       loop_why_name(why));
+    }
 }
 
 T(unknown_words_have_none)

@@ -192,10 +192,14 @@ T(arguments_that_are_no_names_are_checked)
     ck_begins("CANCEL 12345678901234567", "-BADARG : \"12345678901234567\" is not a tag");
     ck_refused("HELLO", "-BADARG : HELLO needs the protocol's number first; write HELLO 1");
     ck_refused("HELLO client=me 1", "-BADARG : HELLO needs the protocol's number first; write HELLO 1");
-    ck_refused("SHOW",
-               "-BADARG : SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION");
-    ck_refused("SHOW LOCK",
-               "-BADARG : SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION");
+    ck_refused(
+        "SHOW",
+        "-BADARG : SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or "
+        "VERSION");
+    ck_refused(
+        "SHOW LOCK",
+        "-BADARG : SHOW takes LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or "
+        "VERSION");
 }
 
 /* A refusal repeats neither the user nor the secret. */

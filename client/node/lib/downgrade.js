@@ -35,14 +35,14 @@ function ask(session, hold, { giveUp, first, internal, settled }) {
     lines: ({ repeats }) => line.line('LOCK', hold.name,
       { mode: 'shared', token: hold.token, wait: repeats ? Math.max(1, Math.ceil(session.timeout / 2)) : undefined }),
     again: ({ code }) => code === '-NOTHELD' && !request.abandoned && (hold.resuming || session.isLoose(hold)),
-    onLost: () => request.abandoned && hold.downgrades.delete(request),
+    onLost: () => request.abandoned && over(),
     overdue: (error) => { // it stays under way, since its answer has a new token
       request.abandoned = request.gaveUp = true;
       first = false;
       settled(error);
     },
     settled: (error, answer, connection) => {
-      hold.downgrades.delete(request);
+      over();
       if (error && answer) refused(session, hold, error, first);
       else if (answer) granted(session, hold, answer.pairs, connection);
       else if (error && first && !request.times) hold.reader = false; // it was never sent
@@ -50,8 +50,9 @@ function ask(session, hold, { giveUp, first, internal, settled }) {
       settled(error ?? (hold.state === 'held' ? undefined : hold.lost ?? new NotHeldError(`${hold.name} was given back`)));
     },
   });
+  const over = () => (hold.downgrades = hold.downgrades.filter((one) => one !== request));
   hold.reader = true;
-  hold.downgrades.add(request);
+  hold.downgrades.push(request);
   session.ask(request);
 }
 
@@ -78,12 +79,12 @@ function refused(session, hold, error, first) {
 
 /** Asks for what the program was told: too few masters know it, or redlockd has the lock as a writer's all the same. */
 function again(session, hold) {
-  const asked = [...hold.downgrades].some((request) => !request.connection);
+  const asked = hold.downgrades.some((request) => !request.connection);
   if (!hold.reader || hold.shared || hold.state !== 'held' || asked || isUnderWay(hold)) return;
   ask(session, hold, { giveUp: Infinity, first: false, internal: true, settled() {} });
 }
 
 /** Whether redlockd is asked now. Its answer has a new token, without which no other redlockd may know the lock. */
-const isUnderWay = (hold) => [...hold.downgrades].some((request) => request.connection?.usable && !request.gaveUp);
+const isUnderWay = (hold) => hold.downgrades.some((request) => request.connection?.usable && !request.gaveUp);
 
 module.exports = { downgrade, again, isUnderWay };

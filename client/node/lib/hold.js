@@ -22,7 +22,7 @@ class Hold {
   users = 1; // how often using() has entered it
   reader = false; // for the program, from the call of downgrade() on
   shared = false; // redlockd has said so, or is asked for nothing else
-  downgrades = new Set(); // the requests for that which have no outcome yet
+  downgrades = []; // the requests for that which have no outcome yet
   deadline = 0; // on our boot clock; 0: not held, or not known
   bound = null; // the Connection that holds it
   resuming = null; // the request

@@ -22,30 +22,40 @@ const NAMED = new Set(['+LOCKED', '+UNLOCKED', '+KEPT', '+EXTENDED', '+HELD', '+
  * code is *, all values stay texts. */
 function parse(line) {
   if (/[^\x20-\x7e]/.test(line)) return null;
-  const tagged = /^#([\w.-]{1,16}) +/.exec(line);
-  const text = tagged ? line.slice(tagged[0].length) : line;
-  const words = text.split(' ');
-  const code = words[0];
-  if (code === '*') return { tag: tagged?.[1], code, pairs: rowOf(words.slice(1)), text };
+  let tag;
+  let text = line;
+  if (line[0] === '#') {
+    const space = line.indexOf(' ');
+    tag = line.slice(1, space);
+    text = line.slice(space + 1).trimStart();
+    if (!/^[\w.-]{1,16}$/.test(tag)) return null;
+  }
+  let at = text.indexOf(' ') + 1 || text.length;
+  const code = text.slice(0, at).trimEnd();
+  if (code === '*') return { tag, code, pairs: rowOf(text.split(' ')), text };
   if (!/^[-+!][A-Z]+$/.test(code)) return null;
   const pairs = {};
   let name;
-  for (let i = 1; i < words.length && words[i] !== ':'; i++) {
-    const equals = words[i].indexOf('=');
+  for (let end; at < text.length; at = end + 1) {
+    end = text.indexOf(' ', at);
+    if (end < 0) end = text.length;
+    const word = text.slice(at, end);
+    if (word === ':') break;
+    const equals = word.indexOf('=');
     if (equals < 0) {
-      if (i === 1) name = words[i];
+      if (at === code.length + 1) name = word;
       continue;
     }
-    const key = words[i].slice(0, equals);
+    const key = word.slice(0, equals);
     if (Object.hasOwn(pairs, key)) return null;
-    const value = words[i].slice(equals + 1);
+    const value = word.slice(equals + 1);
     pairs[key] = NUMBERS.has(key) ? number(value) : value;
     if (pairs[key] === undefined) return null;
   }
   if (NAMED.has(code) && !name) return null;
   if (NEEDS[code]?.some((key) => !Object.hasOwn(pairs, key))) return null;
   if (pairs.token !== undefined && code[0] !== '-' && !isToken(pairs.token)) return null;
-  return { tag: tagged?.[1], code, name, pairs, text };
+  return { tag, code, name, pairs, text };
 }
 
 const rowOf = (words) => Object.fromEntries(words.filter((one) => one.includes('=')).map((one) => {
@@ -107,7 +117,8 @@ function option(name, value) {
 /** The options that are given, checked. A misspelt option is refused: without its ttl the lock would be another. */
 function options(given, known) {
   const checked = {};
-  for (const [key, value] of Object.entries(given ?? {})) {
+  for (const key of Object.keys(given ?? {})) {
+    const value = given[key];
     if (value === undefined) continue;
     if (!known.includes(key)) throw new BadArgumentError(`there is no option ${key} here: ${known.join(', ')}`);
     checked[key] = option(key, value);
@@ -118,7 +129,8 @@ function options(given, known) {
 /** A line of a verb, a name and the words; a word without a value, as {ttl: undefined}, is left out. */
 function line(verb, name, words) {
   let text = `${verb} ${name}`;
-  for (const [key, value] of Object.entries(words)) {
+  for (const key of Object.keys(words)) {
+    const value = words[key];
     if (value !== undefined) text += ` ${key}=${typeof value === 'number' ? Math.ceil(value) : value}`;
   }
   return text;

@@ -19,6 +19,7 @@ class Request {
   over = false;
   waits = false; // redlockd may let it wait
   gives = false; // it gives a lock back, also when the client is closed
+  abandon = undefined;
   refusedOn = null; // the Connection that has refused it, since it is draining
   hold = undefined; // EXTEND, CHECK and a downgrade: of which lock
 
@@ -33,6 +34,9 @@ class Request {
     if (this.over) return;
     this.over = true;
     this.settled(error, answer, connection);
+    // The tables that a Map or Set has outgrown hang together, with all that was in them: until the whole heap is
+    // collected, they keep alive what is over, and that is to keep nothing else alive.
+    this.settled = this.lines = this.again = this.overdue = this.onLost = this.mustWait = this.abandon = this.hold = undefined;
   }
 }
 

@@ -5,7 +5,7 @@ const { mono, bootCeil } = require('./clock.js');
 const { Request } = require('./requests.js');
 const { cancelResume } = require('./resume.js');
 const line = require('./line.js');
-const { CancelledError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, refusal } = require('./errors.js');
+const { CancelledError, LockTimeoutError, LostError, NoAnswerError, NotHeldError, UnsupportedError, refusal } = require('./errors.js');
 
 const RELEASE_MS = 2000;
 const NOT_KEPT = ['-BADARG', '-LIMIT', '-UNSUPPORTED']; // to UNLOCK keep=: nothing was done, and the lock is held still
@@ -88,6 +88,7 @@ async function release(session, hold, keep) {
   hold.releasing ??= unlocked(session, hold, keep).finally(() => {
     hold.state = 'over';
     hold.bind(null);
+    hold.told = undefined;
     session.retire();
   });
   await hold.releasing;
@@ -116,10 +117,13 @@ function unlocked(session, hold, keep) {
         return true;
       },
       settled: (error) => {
-        // If UNLOCK was sent twice, the first may have given the lock back; whether the name is kept then is not known.
-        const gone = error?.code === 'NOTHELD' && request.times > 1 && !keep;
-        const lost = error?.code === 'NOTHELD' && hold.fence > 0;
-        if (notKept ?? (error && !gone)) reject(notKept ?? (lost ? new LostError(hold.name, 'gone', { cause: error }) : error));
+        let why = notKept ?? error;
+        if (why?.code === 'NOTHELD' && request.times > 1) { // the first UNLOCK may have given it back
+          why = new NoAnswerError(`the connection ended before the answer: the lock is free${keep ? ', or the name is kept' : ' now'}`);
+        } else if (why?.code === 'NOTHELD' && hold.fence > 0) {
+          why = new LostError(hold.name, 'gone', { cause: error });
+        }
+        if (why) reject(why);
         else resolve();
       },
     });

@@ -53,9 +53,9 @@ class Asking(Parts):
     def _settle(self, ask: Ask, error: RedlockdError | None = None) -> None:
         """Ends the request: the caller that waits for it, if any, goes on, with the error if there is one."""
         tell, ask.tell, ask.give_up_ms = ask.tell, None, 0
-        if ask.verb in ("LOCK", "RESUME") and error and ask.hold.state == ASKED:
-            ask.hold.state = OVER
         if ask.verb == "UNLOCK":
+            ask.hold.state, ask.hold.owner = OVER, None
+        elif error and ask.hold.state == ASKED and ask.verb in ("LOCK", "RESUME"):
             ask.hold.state = OVER
         if tell:
             tell(error)
@@ -93,38 +93,26 @@ class Asking(Parts):
             self._send(connection, ask)
             return
         self._queue.append(ask)
-        if not (self._connection and self._connection.up and self._is_full(self._connection, ask)):
+        if not (self._connection and self._connection.up and not self._has_room(self._connection, ask)):
             self._pump()  # else the answer that makes room does that
 
     def _connection_for(self, ask: Ask) -> Connection | None:
         """The connection on which the request can be sent now, if there is one."""
-        hold = ask.hold
+        hold, connection = ask.hold, self._connection
         if hold.state in (DETACHED, RESUMING):  # its lock has to be bound again first
             return None
         if ask.verb == "DOWNGRADE" and self._is_downgraded_now(hold):  # the answer may be enough for this ask, too
             return None
-        connection = self._connection
-        if hold.connection and not hold.lease and hold.connection.is_usable():
+        if hold.connection and hold.connection is not connection and not hold.lease and hold.connection.is_usable():
             connection = hold.connection
-        if not connection or not connection.up or not connection.is_usable():
-            return None
-        if connection is ask.not_on or self._is_full(connection, ask):
-            return None
-        return connection
+        if connection and connection.is_usable() and connection is not ask.not_on and self._has_room(connection, ask):
+            return connection
+        return None
 
-    @staticmethod
-    def _is_long(connection: Connection, ask: Ask) -> bool:
-        """Whether redlockd may let the request wait."""
-        return ask.wait_until_ms > 0 or (connection.repeats and (ask.internal or ask.verb == "DOWNGRADE"))
-
-    def _is_full(self, connection: Connection, ask: Ask) -> bool:
-        return connection.long >= WAITS if self._is_long(connection, ask) else connection.short >= WINDOW
-
-    def _pump_soon(self) -> None:
-        """Once for all answers that are read in one turn."""
-        if self._queue and not self._pumps:
-            self._pumps = True
-            self.engine.soon(self._pump)
+    def _has_room(self, connection: Connection, ask: Ask) -> bool:
+        """Tells also whether the request is a short one, or redlockd may let it wait."""
+        ask.short = not (ask.wait_until_ms or (connection.repeats and (ask.internal or ask.verb == "DOWNGRADE")))
+        return connection.short < WINDOW if ask.short else connection.long < WAITS
 
     def _pump(self) -> None:
         """Sends what waits in the queue and can be sent."""
@@ -159,15 +147,17 @@ class Asking(Parts):
         return True
 
     def _send(self, connection: Connection, ask: Ask) -> None:
-        self._refresh(connection)
+        if not connection.sample.same:
+            self._refresh(connection)
         self._tags += 1
-        ask.tag = str(self._tags)
-        ask.connection = connection
-        ask.short = not self._is_long(connection, ask)
-        connection.short += ask.short
-        connection.long += not ask.short
+        ask.tag, ask.connection = str(self._tags), connection
+        if ask.short:
+            connection.short += 1
+        else:
+            connection.long += 1
         connection.sent[ask.tag] = ask
-        ask.rows = []
+        if ask.rows:
+            ask.rows = []
         if ask.keep_ms and not connection.keeps:
             ask.keep_ms, ask.instead = 0, UnsupportedError("this redlockd is too old to keep a name: the lock is given back")
         connection.send(f"#{ask.tag} {self._line(connection, ask)}")
@@ -178,9 +168,9 @@ class Asking(Parts):
         hold, verb = ask.hold, ask.verb
         if verb == "LOCK":
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
-            lease = " hold=lease" if hold.lease else ""
-            words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.words}{hold.note}"
-            return f"LOCK {hold.name}{words}"
+            return f"LOCK {hold.name}{hold.words}{wait}"
+        if verb == "UNLOCK":
+            return f"UNLOCK {hold.name} token={hold.token}{_word('keep', ask.keep_ms)}"
         if verb == "DOWNGRADE":
             wait = _word("wait", self.timeout_ms // 2) if connection.repeats else ""
             return f"LOCK {hold.name} mode=shared token={hold.token}{wait}"
@@ -196,14 +186,18 @@ class Asking(Parts):
             return f"{verb} {hold.name}"
         if verb == "DATA":
             return f"DATA {hold.name} data={ask.data}"
-        return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}{_word('keep', ask.keep_ms)}"
+        return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}"
 
     def _arrived(self, ask: Ask) -> None:
         connection, ask.connection = ask.connection, None
         if connection:
-            connection.short -= ask.short
-            connection.long -= not ask.short
-            self._pump_soon()
+            if ask.short:
+                connection.short -= 1
+            else:
+                connection.long -= 1
+            if self._queue and not self._pumps:  # once for all answers that are read in one turn
+                self._pumps = True
+                self.engine.soon(self._pump)
             if connection.crowded:
                 connection.crowded = False
                 self.engine.soon(self._resume_all)
@@ -228,7 +222,8 @@ class Asking(Parts):
                 raise answer.refusal()
             self._say_hello(connection)
         elif answer.code == "*":
-            if known := connection.sent.get(answer.tag):
+            known = connection.sent.get(answer.tag)
+            if known and known.rows is not None:
                 known.rows.append(answer.values)
         elif ask := connection.sent.pop(answer.tag, None):
             try:
@@ -301,6 +296,9 @@ class Asking(Parts):
     def _answer_to_unlock(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
         if answer.code == ("+KEPT" if ask.keep_ms else "+UNLOCKED"):
             self._settle(ask, ask.instead)
+        elif answer.code == "-NOTHELD" and ask.unsure:
+            self._settle(ask, ask.instead or NoAnswerError("the connection ended before the answer: the lock is free"
+                                                           + (", or the name is kept" if ask.keep_ms else " now")))
         elif answer.code == "-NOTHELD" and not ask.hold.attached:
             self._settle(ask, LostError(f"{ask.hold.name} was lost before this release"))
         else:

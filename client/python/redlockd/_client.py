@@ -73,5 +73,6 @@ class BaseClient(Generic[L, R]):
         return self._rows("WHO", checked_single(name))
 
     def show(self, what: str) -> R:
-        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION."""
+        """What redlockd knows: rows of LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD,
+        VERSION."""
         return self._rows("SHOW", checked_show(what))

@@ -51,7 +51,7 @@ class Connection:
         self.refuted = False  # one of them has shown that a clock stood still
         self.pinged_ms = 0  # 0: no PING is open
         self._out: list[str] = []
-        self._rest = b""
+        self._rest = ""
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -80,7 +80,7 @@ class Connection:
     def received(self, data: bytes) -> None:
         if self.parked or self.ended:
             return
-        lines = (self._rest + data).split(b"\n")
+        lines = (self._rest + data.decode("latin-1")).split("\n")
         self._rest = lines.pop()
         received_ms = self.heard_ms = now_ms()
         self.pinged_ms = 0
@@ -90,13 +90,13 @@ class Connection:
             for line in lines:
                 if self.parked or self.ended:
                     return
-                if text := line.decode("latin-1").removesuffix("\r"):
+                if text := line.removesuffix("\r"):
                     self.session.answered(self, Answer(text), received_ms)
         except RedlockdError as error:
             self.session.broken(self, error)
 
     def is_usable(self) -> bool:
-        return not (self.ended or self.parked or self.retiring)
+        return self.up and not (self.ended or self.parked or self.retiring)
 
     def has_half_a_line(self) -> bool:
         return bool(self._rest)

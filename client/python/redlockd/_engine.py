@@ -1,12 +1,25 @@
-"""The engine of the blocking client: one lock, and a thread that reads what redlockd says and wakes who waits.
+"""The engine of the blocking client: one lock, and one thread at a time that reads what redlockd says and wakes who waits.
 
-A thread that calls goes inside, asks, writes its lines itself before it leaves, and waits until the reader has the answer:
+A thread that calls goes inside, asks, and writes its lines itself. If nobody reads, it does so until it has its answer;
+else it waits until the reader has it. When no caller reads, the engine's own thread does, since redlockd may tell a loss at
+any time. It comes a moment after the last caller (LOOK_S), so that a caller that asks again and again meets no other
+thread:
 
-    caller   go in, ask, write ----.                        .--> goes on
-    reader                poll ----+--> read, settle: wake -'    poll ...
+    caller   ask, write, poll, read --> goes on, asks ...
+    thread   sleeps                     sleeps                    poll ...
+
+Where callers come at once, the thread reads for all. It wakes the first of those that have their answers, and each wakes
+the next when it waits again, since one alone can run. Then the thread writes what all have asked meanwhile:
+
+    callers    1: ask, wait   2: ask, wait   3: ask, wait
+    thread   read                                        write, poll ...
+
+If one does not ask again within CHAIN_S, since it has work to do, the next is woken all the same, and for a while each
+wakes the next when it is woken itself.
 """
 from __future__ import annotations
 
+import collections
 import heapq
 import itertools
 import logging
@@ -20,14 +33,19 @@ from typing import Any, Callable, TypeVar
 
 from ._connection import Connection
 from ._error import RedlockdError
-from ._hold import Ask
+from ._hold import Ask, Hold
 from ._parts import Parts
 from ._session import Session
-from .errors import UnreachableError
+from .errors import LockCancelledError, UnreachableError
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
-POLL_MOST_MS = 3_600_000
+POLL_MOST_S = 3600.0
+LOOK_S = 0.005  # so often the thread looks whether callers still come, and read
+ALONE = 16  # after so many answers in a row for a caller that is alone, callers read again
+CROWD = 8  # so many callers are woken one by the other
+CHAIN_S = 0.002
+HURRY_S = (0.01, 2.0)  # it doubles from the one to the other while callers have work to do
 T = TypeVar("T")
 logger = logging.getLogger("redlockd")
 _AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -116,23 +134,46 @@ class _Timer:
 
 
 class _Waiter:
-    """Waits in one thread for what another tells."""
+    """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("error", "_told")
+    __slots__ = ("engine", "thread", "error", "over", "told")
 
-    def __init__(self) -> None:
+    def __init__(self, engine: ThreadEngine) -> None:
+        self.engine = engine
+        self.thread = threading.get_ident()
         self.error: RedlockdError | None = None
-        self._told = threading.Lock()
-        self._told.acquire()
+        self.over = False
+        self.told: threading.Lock | None = None  # None: the caller reads, and sees for itself
 
     def __call__(self, error: RedlockdError | None) -> None:
-        self.error = error
-        self._told.release()
+        """Called inside. The caller is woken at the end of this turn."""
+        engine, self.error, self.over = self.engine, error, True
+        engine._waiting.discard(self)
+        if self.told:
+            engine._told.append(self)
+        elif engine._polls:
+            engine.wake()
+
+    def wake(self) -> None:
+        if self.told:
+            self.told.release()
 
     def wait(self) -> None:
-        self._told.acquire()
+        if self.told:
+            engine = self.engine
+            if engine._woken == self.thread:
+                engine._wake_next()
+            self.told.acquire()
+            if engine._hurries and engine._woken == self.thread:
+                engine._wake_next()
         if self.error:
             raise self.error
+
+
+def _lock_that_is_held() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
 
 class ThreadEngine:
@@ -145,9 +186,20 @@ class ThreadEngine:
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._timers: list[tuple[float, int, _Timer]] = []
         self._order = itertools.count()
+        self._reader: _Waiter | ThreadEngine | None = None  # the caller that reads, or the engine itself for its thread
         self._poll: select.poll | None = None  # of the sockets; None: to be made anew
-        self._polls_until = 0.0  # 0: the thread is awake
+        self._polls = False  # the reader waits for the sockets
+        self._waiting: set[_Waiter] = set()  # callers that have no answer yet
+        self._calls = 0
+        self._told: list[_Waiter] = []  # who is to be woken at the end of this turn
+        self._chain: collections.deque[_Waiter] = collections.deque()  # who is to be woken, one by the other
+        self._woken = 0  # the thread that was woken last, and wakes the next
+        self._hurries, self._hurries_until, self._hurry_s = False, 0.0, HURRY_S[0]
+        self._writes = False  # the thread is about to write for all
         self._thread: threading.Thread | None = None
+        self._until = 0.0  # when the thread wakes by itself; 0: it is awake
+        self._looks = True  # the thread looks soon whether callers still come, and read
+        self._rest: threading.Lock | None = None  # on which it sleeps while it does not read
         self.closing = threading.Event()
         self._waker: tuple[socket.socket, socket.socket] | None = None
 
@@ -158,17 +210,25 @@ class ThreadEngine:
         with self._guard:
             try:
                 result = function(*args)
-                self._run_soon()
+                self._end_turn()
                 return result
             except RedlockdError:
-                self._run_soon()
+                self._end_turn()
                 raise
             except BaseException:
                 if connection := self.session._connection:
                     # ^C or the like came in the middle of something: what is known of this connection may be wrong.
                     self.session.broken(connection, UnreachableError("the program was interrupted within a request"))
-                self._run_soon()
+                self._end_turn()
                 raise
+
+    def _end_turn(self) -> None:
+        if self._soon and not self._writes:
+            self._run_soon()
+        if self._told:
+            told, self._told = self._told, []
+            for waiter in told:
+                waiter.wake()
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -184,12 +244,12 @@ class ThreadEngine:
     def later(self, seconds: float, function: Callable[..., object], *args: Any) -> _Timer:
         due, timer = time.monotonic() + seconds, _Timer(function, args)
         heapq.heappush(self._timers, (due, next(self._order), timer))
-        if due < self._polls_until:
-            self.wake()
+        if due < self._until:
+            self._wake_thread()
         return timer
 
     def read_first(self, function: Callable[[], object]) -> None:
-        """The thread reads before it looks at its timers."""
+        """What has come is read before the timers are looked at."""
         function()
 
     def connect(self, session: Parts) -> _Timer:
@@ -228,14 +288,54 @@ class ThreadEngine:
             sock.close()
         session.not_connected(error or UnreachableError("no connection"))
 
-    # ---- the thread ----
+    # ---- reading ----
 
     def wake(self) -> None:
-        """The thread is to look anew at what it waits for."""
+        """The reader is to look anew at what it waits for."""
         self._poll = None
-        if self._polls_until and self._waker and threading.current_thread() is not self._thread:
-            self._polls_until = 0.0
+        if self._polls and self._waker:
+            self._polls = False
             self._waker[1].send(b"w")
+
+    def _polled(self) -> select.poll:
+        self._polls = True
+        if not self._poll:
+            self._poll = select.poll()
+            if self._waker:
+                self._poll.register(self._waker[0], select.POLLIN)
+            for descriptor, sock in self.sockets.items():
+                self._poll.register(descriptor, sock.events())
+        return self._poll
+
+    def _happened(self, reader: object, happened: list[tuple[int, int]]) -> None:
+        if self._reader is not reader:  # the handler of a signal reads in its place
+            return
+        self._polls = False
+        for descriptor, events in happened:
+            if sock := self.sockets.get(descriptor):
+                sock.happened(events)
+            elif self._waker and descriptor == self._waker[0].fileno():
+                _drain(self._waker[0])
+
+    def _read_for(self, waiter: _Waiter) -> None:
+        """A caller reads until its request is over. The thread sees to the timers."""
+        while self._reader is waiter:
+            with self._guard:
+                if waiter.over:
+                    self._leave(waiter)
+                    return
+                poll = self._polled()
+            self.inside(self._happened, waiter, poll.poll())
+
+    def _leave(self, waiter: _Waiter) -> None:
+        """The caller goes. Where others wait, or the thread sleeps for long, the thread is to read."""
+        self._waiting.discard(waiter)
+        if self._reader is waiter:
+            self._reader, self._polls = self if self._waiting else None, False
+            if self._waiting or not self._looks:
+                self._wake_thread()
+
+    # ---- the thread ----
 
     def _begin(self) -> None:
         self._waker = socket.socketpair()
@@ -247,52 +347,108 @@ class ThreadEngine:
     def _run(self) -> None:
         assert self._waker
         try:
-            self._read(self._waker[0])
+            self._serve()
         except BaseException:
             logger.exception("a mistake of this library: the client ends")
             with self._guard:
+                self._writes = False
                 self.session.engine_ended(True)
+                self._end_turn()
         with self._guard:
             waker, self._waker = self._waker, None
         for end in waker:
             end.close()
 
-    def _read(self, waker: socket.socket) -> None:
+    def _wake_thread(self) -> None:
+        rest, self._rest = self._rest, None
+        if rest:
+            rest.release()
+        elif self._reader is self:
+            self.wake()
+
+    def _serve(self) -> None:
         happened: list[tuple[int, int]] = []
+        alone, calls = ALONE, -1
         while True:
             with self._guard:
-                self._polls_until = 0.0
-                for descriptor, events in happened:
-                    if sock := self.sockets.get(descriptor):
-                        sock.happened(events)
-                    elif descriptor == waker.fileno():
-                        _drain(waker)
+                self._until, self._rest = 0.0, None
+                self._happened(self, happened)
+                happened = []
                 self._run_soon()
-                if not happened:
-                    self._run_timers()
+                self._run_timers()
+                told, self._told = self._told, []
+                if self._reader is self and told:
+                    alone = alone + 1 if len(told) == 1 and not self._waiting else 0
+                    if alone >= ALONE:
+                        self._reader = None
+                self._writes = bool(told) and len(told) + len(self._waiting) >= CROWD
+            if self._writes:
+                self._wake_in_chain(told)
+            else:
+                for waiter in told:
+                    waiter.wake()
+            with self._guard:
+                self._writes = False
+                self._end_turn()
                 if self.closing.is_set() and not self.sockets:
                     return
-                poll, timeout_ms = self._poll or self._new_poll(waker), self._timeout_ms()
-            # After a pause of the process a timer may be due before a renewal was read: so it has to wait for a second look.
-            happened = poll.poll(timeout_ms) or poll.poll(0)
+                if self._reader is None and (self._calls == calls or self.closing.is_set()):
+                    self._reader = self
+                self._looks = self._reader is None or self._calls != calls
+                timeout_s, calls = self._timeout_s(), self._calls
+                poll, rest = None, None
+                if self._reader is self:
+                    poll = self._polled()
+                else:
+                    rest = self._rest = _lock_that_is_held()
+            if poll:
+                happened = poll.poll(timeout_s * 1000 + 1)
+            elif rest:
+                rest.acquire(timeout=timeout_s)
 
-    def _new_poll(self, waker: socket.socket) -> select.poll:
-        self._poll = select.poll()
-        self._poll.register(waker, select.POLLIN)
-        for descriptor, sock in self.sockets.items():
-            self._poll.register(descriptor, sock.events())
-        return self._poll
+    def _wake_in_chain(self, told: list[_Waiter]) -> None:
+        end = _Waiter(self)
+        end.told = _lock_that_is_held()
+        self._chain = collections.deque([*told, end])
+        self._hurries = time.monotonic() < self._hurries_until
+        left = 0
+        self._wake_next()
+        while not end.told.acquire(timeout=CHAIN_S):
+            if left == len(self._chain):
+                self._hurries = True
+                self._wake_next()
+            left = len(self._chain)
+        self._woken = 0
+        if not self._hurries:
+            self._hurry_s = HURRY_S[0]
+        elif left:
+            self._hurries_until = time.monotonic() + self._hurry_s
+            self._hurry_s = min(2 * self._hurry_s, HURRY_S[1])
 
-    def _timeout_ms(self) -> float:
+    def _wake_next(self) -> None:
+        try:
+            waiter = self._chain.popleft()
+        except IndexError:  # another has done it
+            return
+        self._woken = waiter.thread
+        waiter.wake()
+
+    def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
             heapq.heappop(self._timers)
-        if not self._timers:
-            self._polls_until = float("inf")
-            return -1
-        self._polls_until = self._timers[0][0]
-        return min(max(0.0, self._polls_until - time.monotonic()) * 1000 + 1, POLL_MOST_MS)
+        now = time.monotonic()
+        due = self._timers[0][0] if self._timers else now + POLL_MOST_S
+        if self._looks and self._reader is not self:
+            due = min(due, now + LOOK_S)
+        self._until = due
+        return max(0.0, due - now)
 
     def _run_timers(self) -> None:
+        if not self._timers or self._timers[0][0] > time.monotonic():
+            return
+        for sock in list(self.sockets.values()):  # after a pause of the process a renewal may be there, unread
+            sock.happened(select.POLLIN)
+        self._run_soon()
         while self._timers and self._timers[0][0] <= time.monotonic():
             timer = heapq.heappop(self._timers)[2]
             if timer.function:
@@ -312,37 +468,54 @@ class ThreadEngine:
             self._begin()
         return function(*args)
 
-    def ask(self, begin: Callable[..., Ask], *args: Any, asked: Callable[[Ask | None], object] | None = None) -> Ask:
-        """Waits for the answer. asked: is told of the request while it is waited for, and then of None."""
-        waiter = _Waiter()
+    def ask(self, begin: Callable[..., Ask], *args: Any) -> Ask:
+        """Waits for the answer."""
+        self.session.check_usable()
+        waiter = _Waiter(self)
         ask: Ask | None = None
         try:
-            ask = self.call(begin, waiter, *args)
-            if asked:
-                asked(ask)
+            ask = self.inside(self._ask, begin, waiter, *args)
+            if not waiter.told:
+                self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
         except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
             self.inside(self._take_back, ask, waiter)
             raise
-        finally:
-            if asked:
-                asked(None)
         return ask
+
+    def _ask(self, begin: Callable[..., Ask], waiter: _Waiter, *args: Any) -> Ask:
+        self._calls += 1
+        reader = self._reader
+        if isinstance(reader, _Waiter) and reader.thread == waiter.thread:  # the handler of a signal has interrupted it
+            reader.told = None if reader.over else _lock_that_is_held()
+            reader = self._poll = None
+        if reader:
+            waiter.told = _lock_that_is_held()
+        else:
+            self._reader = waiter
+        self._waiting.add(waiter)
+        try:
+            ask: Ask = self._call(begin, waiter, *args)
+            return ask
+        except RedlockdError:
+            self._leave(waiter)
+            raise
 
     def _take_back(self, ask: Ask | None, waiter: _Waiter) -> None:
         for one in [ask] if ask else self.session.asked_by(waiter):
             self.session.give_up(one)
+        self._leave(waiter)
 
-    def cancel(self, ask: Ask, error: RedlockdError) -> bool:
-        return self.inside(self._cancel, ask, error)
-
-    def _cancel(self, ask: Ask, error: RedlockdError) -> bool:
-        if tell := ask.tell:
-            self.session.give_up(ask)
-            tell(error)
-        return tell is not None
+    def cancel(self, hold: Hold) -> bool:
+        """Ends the wait for a lock. Called inside. False: nobody waits for it."""
+        for ask in self.session._asks():
+            if ask.hold is hold and (tell := ask.tell):
+                self.session.give_up(ask)
+                tell(LockCancelledError("the wait was cancelled"))
+                return True
+        return False
 
     def stop(self) -> None:
         """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock."""
@@ -358,6 +531,7 @@ class ThreadEngine:
         if not self.session.closed:
             self.session.close(lambda: None)
         self.wake()
+        self._wake_thread()
 
     def drop_in_child(self) -> None:
         for end in self._waker or ():

@@ -12,7 +12,7 @@ the draining connection.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from ._clock import now_ms
 from ._error import RedlockdError
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from ._connection import Connection, Daemon
 
 ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resuming giving lost over".split()
+
+
+class Owner(Protocol):
+    """Hears what becomes of a lock."""
+
+    def _on_lost(self) -> None: ...
+    def _on_expiring(self) -> None: ...
+    def _on_renewed(self) -> None: ...
+
+
 Tell = Callable[["RedlockdError | None"], Any]  # hears how a request has ended
 
 
@@ -29,17 +39,17 @@ class Hold:
 
     __slots__ = ("name", "ttl_ms", "max_ms", "words", "note", "lease", "state", "reader", "shared", "token", "fence",
                  "slot", "began_ms", "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms",
-                 "warn_ms", "warned", "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost",
-                 "on_expiring", "on_renewed")
+                 "warn_ms", "warned", "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "owner")
 
     def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, words: str = "", note: str = "",
-                 lease: bool = False) -> None:
+                 lease: bool = False, shared: bool = False, owner: Owner | None = None) -> None:
         self.name, self.ttl_ms, self.max_ms = name, ttl_ms, max_ms
-        self.words, self.note = words, note  # mode=, slots= and data=; note=
+        self.words, self.note = words, note  # all options of LOCK but wait=; note=
         self.lease = lease  # needs no connection, and is not resumed
         self.state = ASKED
-        self.reader = "mode=shared" in words  # for the program, from the call of downgrade() on
-        self.shared = self.reader  # redlockd has said so, or is asked for nothing else
+        self.reader = shared  # for the program, from the call of downgrade() on
+        self.shared = shared  # redlockd has said so, or is asked for nothing else
+        self.owner = owner
         self.token = ""
         self.fence = 0
         self.slot: int | None = None
@@ -54,25 +64,17 @@ class Hold:
         self.reason = ""  # of its loss
         self.retry_at_ms = self.notheld_ms = 0
         self.not_on: Connection | None = None  # this connection has refused to resume this lock
-        self.on_lost: Callable[[], Any] = _nothing
-        self.on_expiring: Callable[[], Any] = _nothing
-        self.on_renewed: Callable[[], Any] = _nothing
 
     def valid_ms(self) -> int:
         """For how long the lock is surely still held. Needs no I/O; any thread may ask."""
         return max(0, self.deadline_ms - now_ms()) if self.deadline_ms else 0
 
 
-def _nothing() -> None:
-    pass
-
-
 class Ask:
     """A request. `tell` is None where nobody waits for the answer (any more)."""
 
     __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "instead", "data", "rows",
-                 "tag",
-                 "connection", "not_on", "short", "internal", "first")
+                 "tag", "connection", "not_on", "short", "internal", "first", "unsure")
 
     def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0, *, ttl_ms: int = 0,
                  wait_until_ms: int = 0, keep_ms: int = 0, data: str = "") -> None:
@@ -80,10 +82,11 @@ class Ask:
         self.give_up_ms = give_up_ms  # 0: never
         self.ttl_ms, self.wait_until_ms, self.keep_ms, self.data = ttl_ms, wait_until_ms, keep_ms, data
         self.instead: RedlockdError | None = None  # of an UNLOCK that keeps nothing, though it was to
-        self.rows: list[dict[str, str]] = []
+        self.rows: list[dict[str, str]] | None = None  # of WHO and SHOW
         self.tag = ""
         self.connection: Connection | None = None  # where it is on its way
         self.not_on: Connection | None = None  # this connection refused this ask, which waits for another
         self.short = False  # counted in connection.short
         self.internal = False  # a RESUME or DOWNGRADE that the session wants
+        self.unsure = False  # an UNLOCK: a connection ended before the answer
         self.first = False  # a DOWNGRADE before which the program had no reason to count as a reader

@@ -39,14 +39,19 @@ class Keeping(Parts):
         elif hold.state == RESUMING:  # the answer to RESUME says what became of the lock
             return
         elif answer.code == "!EXPIRING" and not hold.warned:
-            hold.warned = True
-            hold.on_expiring()
+            self._expiring(hold)
         elif answer.code == "!LOST" and answer.values.get("reason") == "drain":
             hold.not_on = connection  # its keys are still there: the next redlockd can have it
             self._detach(hold)
             self._resume_all()
         elif answer.code == "!LOST":
             self._lost(hold, answer.values.get("reason", "unknown"))
+
+    @staticmethod
+    def _expiring(hold: Hold) -> None:
+        hold.warned = True
+        if hold.owner:
+            hold.owner._on_expiring()
 
     def _until(self, hold: Hold, connection: Connection, until_ms: int, at_ms: int) -> None:
         before_ms = hold.deadline_ms
@@ -58,9 +63,11 @@ class Keeping(Parts):
         hold.deadline_ms = deadline_ms
         hold.span_ms = max(0, deadline_ms - at_ms)
         hold.warn_ms = deadline_ms - hold.span_ms // 3
-        hold.warned = False
         self._want(min(hold.warn_ms, at_ms + TICK_MS))
-        hold.on_renewed()
+        if hold.warned:
+            hold.warned = False
+            if hold.owner:
+                hold.owner._on_renewed()
 
     def _earlier(self, hold: Hold, by_ms: int) -> None:
         if by_ms > 0:
@@ -87,7 +94,8 @@ class Keeping(Parts):
         if reason != "closed":
             logger.warning("%s is lost: %s", hold.name, reason)
         hold.state, hold.reason, hold.deadline_ms = LOST, reason, 0
-        hold.on_lost()
+        if hold.owner:
+            hold.owner._on_lost()
         if connection and connection is not self._connection:
             self._retire(connection)
         if self._queue:
@@ -132,7 +140,7 @@ class Keeping(Parts):
             return
         ask = Ask("RESUME", hold)
         ask.internal = True
-        if self._is_full(connection, ask):
+        if not self._has_room(connection, ask):
             connection.crowded = True
             return
         hold.state = RESUMING

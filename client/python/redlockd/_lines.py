@@ -11,8 +11,7 @@ from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
 Name = str | list[str] | tuple[str, ...]  # a name, or several
 _FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
 _TEXT = re.compile(r"[!#-~]+")
-_LINE = re.compile(r"[ -~]*")
-_TOKEN = re.compile(r"[0-9a-f]{40}")
+_DIGITS = "0123456789abcdef"
 
 
 def checked_word(text: str, what: str, most: int) -> str:
@@ -60,7 +59,9 @@ def checked_single(name: str) -> str:
 
 def checked_show(what: str) -> str:
     if not isinstance(what, str) or not re.fullmatch("[A-Za-z]{1,20}", what):
-        raise BadArgumentError("show() takes a word: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, STATS, CONFIG or VERSION")
+        raise BadArgumentError(
+            "show() takes a word: LOCKS, WAITERS, CLIENTS, NODES, DAEMONS, GROUP, STATS, CONFIG, RELOAD or VERSION"
+        )
     return what.upper()
 
 
@@ -69,8 +70,12 @@ def known_name(name: Name) -> Name:
     return name.split(",") if isinstance(name, str) and "," in name else name
 
 
+def is_token(text: str) -> bool:
+    return len(text) == 40 and not text.strip(_DIGITS)
+
+
 def checked_token(token: str) -> str:
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not is_token(token):
         raise BadArgumentError("a token has 40 hexadecimal digits")
     return token
 
@@ -80,7 +85,7 @@ def duration_ms(value: float | timedelta | None, what: str) -> int:
     if value is None:
         return 0
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= DURATION_MAX_MS / 1000:
+    if not isinstance(seconds, (int, float)) or seconds is True or not 0 < seconds <= DURATION_MAX_MS / 1000:
         raise BadArgumentError(f"{what} must be a number of seconds above 0, and 30 days at most, not {value!r}")
     return max(1, round(seconds * 1000))
 
@@ -92,21 +97,20 @@ class Answer:
     __slots__ = ("tag", "code", "name", "values", "rest")
 
     def __init__(self, line: str) -> None:
-        self.tag, self.rest = "", line
-        if not _LINE.fullmatch(line):
-            raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
+        self.tag, self.rest, self.name = "", line, ""
         if line[0] == "#":
-            self.tag, _, self.rest = line[1:].partition(" ")
-        words = self.rest.partition(" : ")[0].split()
-        if not words or words[0][0] not in "+-*!":
+            tag, _, self.rest = line.partition(" ")
+            self.tag = tag[1:]
+        words = iter(self.rest.partition(" : ")[0].split())
+        self.code = next(words, " ")
+        if self.code[0] not in "+-*!" or not (line.isascii() and line.isprintable()):
             raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
-        self.code = words[0]
-        self.name = ""
-        self.values = {}
-        for word in words[1:]:
+        values: dict[str, str] = {}
+        self.values = values
+        for word in words:
             key, equals, value = word.partition("=")
             if equals:
-                self.values[key] = value
+                values[key] = value
             elif not self.name and word != ":":
                 self.name = word
 
@@ -121,7 +125,7 @@ class Answer:
 
     def token(self) -> str:
         token = self.values.get("token", "")
-        if not _TOKEN.fullmatch(token):
+        if not is_token(token):
             raise ProtocolError(f"redlockd gave an answer without a proper token=: {self.rest[:100]!r}")
         return token
 

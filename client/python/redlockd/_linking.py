@@ -185,6 +185,7 @@ class Linking(Parts):
             if ask.internal:
                 self._not_moved(ask.hold, connection)
             elif ask.verb == "UNLOCK" or ask.tell:
+                ask.unsure = ask.verb == "UNLOCK"
                 again.append(ask)
         self._queue.extendleft(reversed(again))
         for hold in list(self._by_token.values()):
@@ -197,9 +198,9 @@ class Linking(Parts):
 
     def _want(self, at_ms: int) -> None:
         """Lets the session look at the clock at that time at the latest."""
-        if self._timer and self._timer_ms <= at_ms:
-            return
         if self._timer:
+            if self._timer_ms <= at_ms:
+                return
             self._timer.cancel()
         if self.closed:
             return
@@ -237,8 +238,7 @@ class Linking(Parts):
         if end_ms <= at_ms:
             self._expire(hold)
         elif not hold.warned and hold.warn_ms <= at_ms:
-            hold.warned = True
-            hold.on_expiring()
+            self._expiring(hold)
         return end_ms if hold.warned else hold.warn_ms
 
     def _patience_ms(self) -> int:
@@ -274,8 +274,8 @@ class Linking(Parts):
             connection.send(f"#h {self._hello}")
 
     def _refresh(self, connection: Connection) -> None:
-        """Before a request: an old reading of the daemon's clock would cost 0.1 % of its age."""
-        if not connection.sample.same and now_ms() - connection.hello_last_ms >= HELLO_HELD_MS:
+        """Before a request, where redlockd reads another clock: an old reading of it would cost 0.1 % of its age."""
+        if now_ms() - connection.hello_last_ms >= HELLO_HELD_MS:
             self._say_hello(connection)
 
     def _hello_soon(self, connection: Connection) -> None:

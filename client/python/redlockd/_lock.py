@@ -33,31 +33,35 @@ class BaseLock(Generic[E, N, V]):
     """See Lock. What is asked of redlockd gives its answer, or in asyncio an awaitable of that."""
 
     _event: Callable[[], E]
+    _me: Callable[[], Any]  # who calls: a thread, or a task
 
-    def __init__(self, session: Session, name: Name, me: Callable[[], Any], *, ttl: Seconds | None = None,
-                 blocking: bool = True, blocking_timeout: Seconds | None = None, at_most: Seconds | None = None,
-                 max: Seconds | None = None, hold: str = "session", note: str | None = None, mode: str | None = None,
-                 slots: int | None = None, data: str | None = None, at_least: Seconds | None = None,
-                 reentrant: bool = False) -> None:
+    def __init__(self, client: Any, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
+                 blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
+                 hold: str = "session", note: str | None = None, mode: str | None = None, slots: int | None = None,
+                 data: str | None = None, at_least: Seconds | None = None, reentrant: bool = False) -> None:
         lease = checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
-        self._session = session
+        self._client = client  # which lives as long as its locks
+        self._engine = client._living()
+        self._session: Session = self._engine.session
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
-        self._reentrant, self._me = reentrant, me
+        self._wait = self._wait_ms(blocking, blocking_timeout)
+        self._reentrant = reentrant
         self._owner: Any = None
         self._depth = 0
         self._given = False
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
-        given = {"mode": mode, "slots": slots, "data": data}
         if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
             raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
-        words = "".join(f" {key}={checked_option(key, value)}" for key, value in given.items() if value is not None)
+        ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(max if at_most is None else at_most, "at_most")
         noted = f" note={checked_option('note', note)}" if note is not None else ""
-        most_ms = duration_ms(max if at_most is None else at_most, "at_most")
-        self._of_hold = (self.name, duration_ms(ttl, "ttl"), most_ms, words, noted, lease)
+        words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
+        for key, value in (("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data)):
+            if value is not None:
+                words += f" {key}={checked_option(key, value)}"
+        self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
         self._hold = _NONE
-        self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
         self._lost: E | None = None  # the events, from when the program asks for them
         self._expiring: E | None = None
@@ -105,9 +109,8 @@ class BaseLock(Generic[E, N, V]):
             return hold
 
     def _new_hold(self) -> Hold:
-        hold = self._hold = Hold(*self._of_hold)
-        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
-        return hold
+        self._hold = Hold(*self._of_hold)
+        return self._hold
 
     def _attach(self, token: str) -> None:
         """The lock of a token from elsewhere: nothing is known of it until check() or extend()."""

@@ -81,7 +81,9 @@ class Session(Asking, Keeping, Watching, Linking):
 
     def rows(self, tell: Tell, verb: str, what: str) -> Ask:
         """WHO or SHOW: the rows are the Ask's when that is over."""
-        return self._ask(Ask(verb, Hold(what), tell))
+        ask = Ask(verb, Hold(what), tell)
+        ask.rows = []
+        return self._ask(ask)
 
     @staticmethod
     def _held(hold: Hold) -> Hold:

@@ -16,7 +16,7 @@ from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
 from ._names import checked_template, name_from_call, wraps
 from ._table import DURATION_MAX_MS
 from ._watching import BaseWatch, NameState
-from .errors import BusyError, LockCancelledError, LockTimeoutError, LostError
+from .errors import BusyError, LockTimeoutError, LostError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,13 +35,7 @@ if hasattr(os, "register_at_fork"):
 class Lock(BaseLock[threading.Event, float, None]):
     """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it."""
 
-    _event = threading.Event
-
-    def __init__(self, client: Client, name: Name, **options: Any) -> None:
-        self._client = client  # which lives as long as its locks
-        self._engine = client._living()
-        self._waiting: Ask | None = None
-        super().__init__(self._engine.session, name, threading.get_ident, **options)
+    _event, _me = threading.Event, staticmethod(threading.get_ident)
 
     def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                 blocking_timeout: Seconds | None = None) -> bool:
@@ -77,19 +71,16 @@ class Lock(BaseLock[threading.Event, float, None]):
         if hold is None:
             return
         try:
-            self._engine.ask(self._session.lock, hold, wait_ms, asked=self._is_asked)
+            self._engine.ask(self._session.lock, hold, wait_ms)
         except BaseException:
             hold.state = OVER if hold.state == ASKED else hold.state
             self._depth = 0
             raise
 
-    def _is_asked(self, ask: Ask | None) -> None:
-        self._waiting = ask
-
     def cancel(self) -> bool:
         """From another thread: ends an acquire() that waits: it raises LockCancelledError. False: none waits."""
-        waiting = self._waiting
-        return waiting is not None and self._engine.cancel(waiting, LockCancelledError("the wait was cancelled"))
+        hold = self._hold
+        return hold.state == ASKED and not self._session.forked and self._engine.inside(self._engine.cancel, hold)
 
     def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
@@ -107,7 +98,7 @@ class Lock(BaseLock[threading.Event, float, None]):
         before = self._depth
         try:
             if not self._enters_given():
-                self._ask_for(self._wait_of(None, None, None))
+                self._ask_for(self._wait)
             return self
         except BaseException as error:
             self._undo(before, error)
@@ -248,7 +239,7 @@ class Client(BaseClient[Lock, list[dict[str, str]]]):
 
     def _rows(self, verb: str, what: str) -> list[dict[str, str]]:
         engine = self._living()
-        return engine.ask(engine.session.rows, verb, what).rows
+        return engine.ask(engine.session.rows, verb, what).rows or []
 
     def watch(self, name: str) -> Watch:
         """An iterator: who has the name, now and at each change. It goes on over a reconnection, which is not told, and may

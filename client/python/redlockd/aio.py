@@ -186,15 +186,17 @@ def _guard_of(session: Session, loop: asyncio.AbstractEventLoop) -> asyncio.Task
 # ---- what a program sees ----
 
 
+def _this_task() -> Any:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return None
+
+
 class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
     """A lock; Client.lock() makes it. It is for one holder at a time, and has what redlockd.Lock has."""
 
-    _event = asyncio.Event
-
-    def __init__(self, client: Client, name: Name, **options: Any) -> None:
-        self._client = client
-        self._engine = client._living()
-        super().__init__(self._engine.session, name, _this_task, **options)
+    _event, _me = asyncio.Event, staticmethod(_this_task)
 
     async def acquire(self, blocking: bool | None = None, timeout: Seconds | None = None, *,
                       blocking_timeout: Seconds | None = None) -> bool:
@@ -233,7 +235,7 @@ class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
 
     async def __aenter__(self) -> Lock:
         if not self._enters_given():
-            await self._ask_for(self._wait_of(None, None, None))
+            await self._ask_for(self._wait)
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -348,8 +350,8 @@ class Client(BaseClient[Lock, Awaitable[list[dict[str, str]]]]):
 
     async def _rows(self, verb: str, what: str) -> list[dict[str, str]]:
         engine = self._living()
-        rows: list[dict[str, str]] = (await engine.ask(engine.session.rows, verb, what)).rows
-        return rows
+        ask: Ask = await engine.ask(engine.session.rows, verb, what)
+        return ask.rows or []
 
     def watch(self, name: str) -> Watch:
         """An asynchronous iterator: who has the name, now and at each change. It goes on over a reconnection, which is not
@@ -384,10 +386,3 @@ async def _while_held(lock: Lock, work: Awaitable[T]) -> T:
     finally:
         losing.cancel()
         working.cancel()
-
-
-def _this_task() -> Any:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no event loop runs in this thread
-        return None

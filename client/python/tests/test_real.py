@@ -213,6 +213,27 @@ class Blocking(WithWorld):
             self.assertEqual(waiter.wait(5), 0)
         eventually(lambda: self.world.keys() == 0, "the last key's end")
 
+    def test_the_handler_of_a_signal_may_lock_while_its_thread_waits(self):
+        with self.client().lock("waited-for") as lock:
+            waiter = self.program("import redlockd, signal; c = redlockd.Client()\n"
+                                  "def handle(*_):\n"
+                                  "    with c.lock('by-signal'): pass\n"
+                                  "    print('handled')\n"
+                                  "signal.signal(signal.SIGUSR1, handle); print('waits')\n"
+                                  "with c.lock('waited-for'): print('has it')")
+            self.assertEqual(waiter.stdout.readline(), "waits\n")
+            took = []
+            for _ in range(3):
+                time.sleep(0.3)  # so that it does wait: a handler that comes while its thread asks would wait for itself
+                start = time.monotonic()
+                waiter.send_signal(signal.SIGUSR1)
+                self.assertEqual(waiter.stdout.readline(), "handled\n")
+                took.append(time.monotonic() - start)
+            self.assertLess(min(took), 0.8)  # the handler reads itself; the client's thread looks each second
+            lock.release()
+            self.assertEqual(waiter.stdout.readline(), "has it\n")
+            self.assertEqual(waiter.wait(5), 0)
+
     def test_an_interrupt_between_the_grant_and_the_body_leaves_nothing(self):
         """A signal's handler raises at each instruction of the library, one after the other, from the grant on."""
         def interrupt(*_signal):
@@ -270,6 +291,29 @@ class Blocking(WithWorld):
         for thread in threads:
             thread.join()
         self.assertEqual(counter[0], 100)
+
+    def test_threads_that_work_keep_no_other_waiting(self):
+        """Where many ask at once, each is woken by the one before when that waits again; these have work to do first."""
+        client, ready, held, over = self.client(), threading.Barrier(20), [], threading.Event()
+
+        def work(number):
+            ready.wait()
+            for _ in range(3):
+                with client.lock(f"work-{number}", blocking=False):
+                    pass
+            with client.lock(f"work-{number}", blocking=False):
+                held.append(number)
+                over.wait(10)
+
+        threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        try:
+            eventually(lambda: len(held) == 20, "the last thread that holds its lock")
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(5)
 
     def test_a_program_that_dies_gives_back_at_once(self):
         program = self.program("import redlockd; l = redlockd.Client().lock('dies', ttl=9); l.acquire()\n"

@@ -283,7 +283,7 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
         acquire_fail(c, round, REPLY_BUSY);
     if (held || quorum_has(&c->quorum, round->tally.refused | silent))
         return;
-    bool is_free = !quorum_has(&c->quorum, masters_without(round->tally.asked, round->tally.granted));
+    bool is_free = quorum_has(&c->quorum, round->tally.granted);
     resource->queue->attempt.looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
     acquire_detach(c, round);
     round_free(c, round);

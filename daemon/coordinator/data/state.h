@@ -105,8 +105,8 @@ struct attempt {
     bool release_seen; /* the name was released during its round: the head may ask again at once */
     enum {
         LOOKED_NOT,
-        LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
-        LOOKED_UNSURE /* the masters were just asked, but some did not answer */
+        LOOKED_FREE,  /* the masters were just asked: Q of them have no key */
+        LOOKED_UNSURE /* the masters were just asked: neither Q have a key, nor Q have none */
     } looked : 8;
     masters_t ends;   /* masters that told it in ends_ms when the key there ends */
     uint64_t reserve; /* id of the round that reserves fences behind it; 0: none */
@@ -644,7 +644,7 @@ struct witness {
 struct coordinator {
     struct coordinator_config config;
     const struct mode *modes[MODES];
-    struct quorum quorum;  /* who votes, and how many of them are needed */
+    struct quorum quorum; /* who votes, and how many of them are needed */
     struct generation generation;
     /* config.max_ttl_ms is the largest of the steps s-1, s and s+1; locks get the smaller one of s and s+1. */
     int64_t ttl_most_ms;

@@ -159,11 +159,16 @@ struct generation {
     /* At step 2g: generation g, g+1 if it is asked for, and g-1 while releases or its max_ttl matter. At step 2g+1:
      * generation g, and g+1. */
     struct coordinator_set here, next, past;
+    masters_t left;  /* masters of earlier sets that may still owe releases */
+    masters_t moved; /* masters whose place among voters, extenders and releasers is to be judged anew */
+    masters_t gone;  /* masters that are not used any more: what they owe runs out there */
     int64_t past_until_ms;
     struct quorum steps[3]; /* of s-1, s and s+1; needed is 0 where the set is not known */
     enum group_why why;     /* OUT: why it does not begin */
     struct coordinator_daemons daemons;
-    bool told; /* daemons were told since the change was asked for, or since the start */
+    int64_t
+        ready_ms; /* since when only locks of this daemon keep it from the next step; 0: something else does */
+    bool told;    /* daemons were told since the change was asked for, or since the start */
 };
 
 /* The question whose clock is wrong, a master's or this host's: see trial.h. */

@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/keep/keeping.h"
+#include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/master/fresh.h"
 #include "daemon/coordinator/master/master_private.h"
-#include "daemon/coordinator/round/round.h"
 
 enum { BEFORE, HERE, AFTER }; /* indices of steps[] */
 enum { SINCE_MS = 100, LEAST_F_MS = 3000, PROBES_MS = 1000, HASH_BYTES = 8 };
@@ -53,6 +53,12 @@ static struct form joint(const struct coordinator_set *before, const struct coor
                          first.max_ttl_ms > second.max_ttl_ms ? first.max_ttl_ms : second.max_ttl_ms};
 }
 
+/* What a key says of the step before its own. Two lists of the same masters may differ in max_ttl. */
+static uint64_t mark_of(struct form form)
+{
+    return hash_of_two(form.hash, (uint64_t)form.max_ttl_ms);
+}
+
 static struct form form_of(const struct generation *g, unsigned which)
 {
     bool between = is_joint(g->step);
@@ -86,13 +92,11 @@ static void apply(struct coordinator *c)
     for (unsigned i = BEFORE; i <= AFTER; i++)
         g->steps[i] = form_of(g, i).quorum;
     c->quorum = g->steps[HERE];
-    c->config.max_ttl_ms =
-        longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
+    c->config.max_ttl_ms = longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
     c->ttl_most_ms =
         is_joint(g->step) ? earlier_ms(g->here.max_ttl_ms, g->next.max_ttl_ms) : g->here.max_ttl_ms;
     c->full_ms = c->config.max_ttl_ms + quorum_drift_ms(c->config.max_ttl_ms);
-    for (unsigned i = 0; i < c->config.masters; i++)
-        master_told_step(c, &c->masters[i]);
+    g->moved = masters_all(c->config.masters);
 }
 
 static const unsigned legal[] = {
@@ -142,7 +146,7 @@ static enum generation_told told(const struct generation *g, const struct group 
         return GENERATION_BEHIND;
     bool compares = here.hash != 0 && group->set != 0, other;
     if (group->step > g->step)
-        other = group->before != here.hash ||
+        other = group->before != mark_of(here) ||
                 (changes(g) && (group->set != after.hash || group->max_ttl_ms != after.max_ttl_ms));
     else
         other = group->max_ttl_ms != here.max_ttl_ms || (compares && group->set != here.hash) ||
@@ -160,6 +164,12 @@ static masters_t members(const struct generation *g)
     return g->here.of | g->next.of;
 }
 
+/* A change is asked for, and no master was told. */
+static bool is_asked_for(const struct generation *g)
+{
+    return changes(g) && !is_joint(g->step) && g->stage == GENERATION_AT;
+}
+
 /* It has no part in the step before the change under way, or before the last one. */
 static bool is_new(const struct coordinator *c, const struct master *m)
 {
@@ -172,9 +182,17 @@ static bool is_new(const struct coordinator *c, const struct master *m)
 bool generation_is_late(const struct coordinator *c, const struct master *m, const struct group *group)
 {
     const struct generation *g = &c->generation;
-    bool too_early = is_new(c, m) && !is_joint(target(g)) && changes(g);
+    bool too_early = is_new(c, m) && is_asked_for(g);
     return g->stage != GENERATION_OUT && (members(g) & masters_bit(m->index)) && !too_early &&
            group->step < target(g);
+}
+
+/* Another daemon may start, and it begins at a step by which somebody votes. */
+bool generation_is_unsettled(const struct coordinator *c, const struct group *group)
+{
+    const struct generation *g = &c->generation;
+    return g->stage == GENERATION_AT && g->step != 0 && target(g) == g->step && group->step == g->step &&
+           !group->settled;
 }
 
 /* The first step whose masters are told to a new master. */
@@ -213,9 +231,7 @@ bool generation_may_write(const struct coordinator *c, const struct master *m)
     masters_t with = 0, without = 0;
     if (!generation_is_under_way(c))
         return true;
-    if (!generation_is_late(c, m, &(struct group){.step = 0}) && target(g) != 0)
-        return false;
-    if (is_new(c, m) && target(g) == g->step && !is_joint(g->step) && changes(g))
+    if (is_new(c, m) ? is_asked_for(g) : !(members(g) & masters_bit(m->index)))
         return false;
     if (m->memory.good_at_ms != 0 && m->known && c->now_ms - m->memory.good_at_ms <= c->ttl_most_ms)
         return true;
@@ -246,7 +262,7 @@ void generation_mark(const struct coordinator *c, const struct master *m, struct
     if (group->step == 0)
         group->masters = g->here.masters;
     else
-        group->before = group->step == g->step ? g->before : form_of(g, HERE).hash;
+        group->before = group->step == g->step ? g->before : mark_of(form_of(g, HERE));
     if (m->memory.there && m->memory.shows.step > group->step) { /* this daemon's file does not know it */
         *group = m->memory.shows;
         group->settled = false;
@@ -302,20 +318,22 @@ static int64_t wait_ms(const struct coordinator *c)
     return longer_ms(longer_ms(probes_ms, LEAST_F_MS), fresh_limit_ms(c)) + SINCE_MS + c->full_ms;
 }
 
-/* The masters that show s+1 with this daemon's set; *over: those where it has been so for long enough. */
+/* The masters that show s+1 with this daemon's set; *over: those voters of s where it has been so for long enough. */
 static masters_t raised(const struct coordinator *c, masters_t *over, int64_t *left_ms)
 {
     const struct generation *g = &c->generation;
-    masters_t set = 0;
+    masters_t set = 0, served = c->renewers | c->extenders;
     *over = 0;
     *left_ms = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (!(c->renewers & c->quorum.of & masters_bit(i)) || !fresh_is(c, m) || !m->memory.there ||
+        if (!(served & masters_bit(i)) || !fresh_is(c, m) || !m->memory.there ||
             m->memory.shows.step != g->step + 1 || m->memory.shows.set != form_of(g, AFTER).hash)
             continue;
         int64_t rest_ms = m->memory.shows.since_ms + wait_ms(c) - time_ms(c, m);
         set |= masters_bit(i);
+        if (!(c->renewers & c->quorum.of & masters_bit(i)))
+            continue; /* in quarantine for a clock that jumped, the wait would be too short */
         if (rest_ms <= 0 && !m->clock.unsure)
             *over |= masters_bit(i);
         *left_ms = longer_ms(*left_ms, rest_ms);
@@ -328,10 +346,24 @@ static bool daemons_came(const struct generation *g)
     return g->told && g->daemons.knows_steps && g->daemons.lowest_step >= g->step;
 }
 
+/* A lock that fewer than Q masters of the next step have would be lost there. A dead holder's key may be in its way on a new
+ * master, and is over soon. A lock that was granted just now is on its way to them. */
+static bool leases_came(const struct coordinator *c)
+{
+    int64_t settled_ms = c->now_ms - 2 * c->config.node_timeout_ms;
+    for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
+        const struct lease *lease = pool_at(&c->leases, slot);
+        if (lease != NULL && lease_is_bound(lease) && lease->keeping->has_key &&
+            lease->granted_ms < settled_ms && !quorum_has(&c->generation.steps[AFTER], lease->copies.granted))
+            return false;
+    }
+    return true;
+}
+
 static void step_on(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    g->before = form_of(g, HERE).hash;
+    g->before = mark_of(form_of(g, HERE));
     if (is_joint(g->step)) {
         g->past = g->here;
         g->past_until_ms = c->now_ms + c->full_ms;
@@ -339,6 +371,7 @@ static void step_on(struct coordinator *c)
         g->next = (struct coordinator_set){0};
     }
     g->step++;
+    g->ready_ms = 0;
     g->told = false;
     move(c, GENERATION_AT);
 }
@@ -347,10 +380,11 @@ static void step_on(struct coordinator *c)
 static void forget_past(struct coordinator *c)
 {
     struct generation *g = &c->generation;
-    if (g->past.of == 0 || c->now_ms < g->past_until_ms)
+    if ((g->past.of | g->left) == 0 || c->now_ms < g->past_until_ms)
         return;
-    releases_leave(c, masters_without(g->past.of, members(g)));
+    g->gone |= masters_without(g->past.of | g->left, members(g));
     g->past = (struct coordinator_set){0};
+    g->left = 0;
     apply(c);
 }
 
@@ -366,32 +400,42 @@ static void go_on(struct coordinator *c)
         move(c, GENERATION_RAISING);
     if (g->stage != GENERATION_RAISING)
         return;
-    raised(c, &over, &left_ms);
-    if (quorum_has(&c->quorum, over))
+    /* Nothing would be gained by a step whose voters are not there. */
+    bool ready = quorum_has(&g->steps[AFTER], raised(c, &over, &left_ms)) && quorum_has(&c->quorum, over);
+    if (!ready || g->ready_ms == 0)
+        g->ready_ms = ready ? c->now_ms : 0;
+    if (ready && (leases_came(c) || c->now_ms - g->ready_ms >= c->full_ms))
         step_on(c);
 }
 
 /* ---- rule 4: a start ---- */
 
+static bool knows_before(const struct coordinator *c)
+{
+    return c->config.before.masters != 0 && c->config.before.generation + 1 == c->config.set.generation;
+}
+
 /* Returns why it does not begin: some master shows that step with another set. */
 static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t before)
 {
+    static const struct coordinator_set none;
     struct generation *g = &c->generation, at = *g;
     const struct coordinator_set *file = &c->config.set;
-    masters_t old = g->once ? members(g) | g->past.of : 0;
+    masters_t old = g->once ? members(g) | g->past.of | g->left : 0;
     bool at_file = step == 2 * file->generation;
-    at.past = (struct coordinator_set){0};
+    at.past = none;
     at.here = at_file ? *file : c->config.before;
-    at.next = at_file ? (struct coordinator_set){0} : *file;
+    at.next = at_file ? none : *file;
     at.step = step;
     at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
     at.told = false;
-    if (masters_without(old, members(&at)) != 0) { /* they may owe releases */
-        at.past.of = old;
-        at.past_until_ms = c->now_ms + c->full_ms;
-    }
+    if (at_file && knows_before(c)) /* locks of then may live, with its max_ttl */
+        at.past = c->config.before;
+    at.left = masters_without(old, members(&at)); /* they may owe releases */
+    int64_t longest_ms = longer_ms(at.here.max_ttl_ms, at.past.max_ttl_ms);
+    at.past_until_ms = c->now_ms + longer_ms(c->full_ms, longest_ms + quorum_drift_ms(longest_ms));
     if (is_joint(step))
-        at.before = at.here.hash;
+        at.before = mark_of(plain(&at.here));
     for (unsigned i = 0; i < c->config.masters; i++)
         if (c->masters[i].memory.there && told(&at, &c->masters[i].memory.shows) == GENERATION_OTHER)
             return GROUP_WHY_OTHER_LIST;
@@ -417,14 +461,15 @@ static uint64_t before_of(const struct coordinator *c, uint32_t step)
     return group != NULL ? group->before : 0;
 }
 
-/* Whether all masters of the file's set answered lately, and none has a key. */
+/* Whether all masters of the file's sets answered lately, and none has a key: the others may be at the generation
+ * before. */
 static bool all_are_without(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         bool heard = m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
                      m->memory.read_ms != 0;
-        if ((c->config.set.of & masters_bit(i)) && (!heard || m->memory.there))
+        if (((c->config.set.of | c->config.before.of) & masters_bit(i)) && (!heard || m->memory.there))
             return false;
     }
     return true;
@@ -450,7 +495,7 @@ static enum group_why begin_between(struct coordinator *c, uint32_t highest, uin
     uint32_t step = at_own ? own - 1 : own - 2;
     if (highest > own || shown(c, own, true) != NULL)
         return begin(c, own, before_of(c, own));
-    if (c->config.before.masters == 0 || c->config.before.generation + 1 != c->config.set.generation)
+    if (!knows_before(c))
         return GROUP_WHY_NEEDS_BEFORE;
     if (!at_own && highest == step && step != 0 && shown(c, step, true) == NULL)
         return GROUP_WHY_NOT_SETTLED;
@@ -472,22 +517,15 @@ static enum group_why begin_why(struct coordinator *c)
     return own == 0 ? begin(c, 0, 0) : begin_between(c, highest, own);
 }
 
-static void go_out(struct coordinator *c)
-{
-    move(c, GENERATION_OUT);
-    for (unsigned i = 0; i < c->config.masters; i++)
-        rounds_lost(c, i);
-}
-
-static void look(struct coordinator *c)
+static void look(struct coordinator *c, bool all_heard)
 {
     if (c->generation.stage != GENERATION_OUT)
         go_on(c);
-    else if (master_group_may_write(c))
+    else if (all_heard)
         c->generation.why = begin_why(c);
 }
 
-bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote)
+bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote, bool all_heard)
 {
     struct generation *g = &c->generation;
     bool there = vote->kind == VOTE_GROUP, counted = counts(c, m);
@@ -498,10 +536,10 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
     if (there && vote->group.step > g->highest)
         g->highest = vote->group.step;
     if (there && g->stage != GENERATION_OUT && generation_told(c, &vote->group) == GENERATION_AHEAD)
-        go_out(c);
-    look(c);
+        move(c, GENERATION_OUT);
+    look(c, all_heard);
     if (counts(c, m) != counted)
-        master_told_step(c, m);
+        g->moved |= masters_bit(m->index);
     return g->stage != GENERATION_OUT || (g->once && there);
 }
 
@@ -510,7 +548,7 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
 uint16_t coordinator_places(const struct coordinator *c)
 {
     const struct generation *g = &c->generation;
-    masters_t places = members(g) | g->past.of;
+    masters_t places = members(g) | g->past.of | g->left;
     return g->stage == GENERATION_OUT ? places | c->config.set.of | c->config.before.of : places;
 }
 
@@ -595,7 +633,8 @@ static void use_places(struct coordinator *c, const struct coordinator_set *next
     c->config.no_kill = (uint16_t)(masters_without(c->config.no_kill, next->of) | (next->no_kill & next->of));
 }
 
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms, const struct coordinator_set *next)
+struct reload_answer generation_reload(struct coordinator *c, int64_t now_ms,
+                                       const struct coordinator_set *next)
 {
     struct generation *g = &c->generation;
     struct reload_answer answer = coordinator_reload_try(c, now_ms, next);

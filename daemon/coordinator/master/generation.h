@@ -22,9 +22,13 @@
 /* At the start: by the configuration. */
 void generation_init(struct coordinator *c);
 
-/* Notes what a master's key says, or that it is not there; may begin, move to the next step, or go out. Returns false if
- * the master is of no use as long as this daemon is out. */
-bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote);
+/* Notes what a master's key says, or that it is not there; may begin (once all masters were heard), move to the next step,
+ * or go out: master_follow_step() does what follows. Returns false if the master is of no use as long as this daemon is
+ * out. */
+bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote, bool all_heard);
+/* coordinator_reload(), but for what follows from it: master_follow_step(). */
+struct reload_answer generation_reload(struct coordinator *c, int64_t now_ms,
+                                       const struct coordinator_set *next);
 
 enum generation_told {
     GENERATION_OURS,
@@ -36,6 +40,8 @@ enum generation_told {
 enum generation_told generation_told(const struct coordinator *c, const struct group *group);
 /* Whether the master is to be told a later step than the key shows. */
 bool generation_is_late(const struct coordinator *c, const struct master *m, const struct group *group);
+/* Whether the key is to say that this daemon votes by its step. */
+bool generation_is_unsettled(const struct coordinator *c, const struct group *group);
 /* Whether a key that shows an earlier step leaves open that its master forgot locks, or never knew them. */
 bool generation_forgot(const struct coordinator *c, const struct master *m, const struct group *group);
 /* Whether a master without a key cannot be a new one of the first generation. */

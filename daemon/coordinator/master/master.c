@@ -80,12 +80,25 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
         m->handshake.ended_once = true;
 }
 
-void master_told_step(struct coordinator *c, struct master *m)
+/* Whether the master's answers count is judged anew. */
+static void told_step(struct coordinator *c, struct master *m)
 {
     bool voted = (c->renewers | c->extenders) & masters_bit(m->index);
     place(c, m);
     if (voted && !((c->renewers | c->extenders) & masters_bit(m->index)))
         rounds_lost(c, m->index);
+}
+
+void master_follow_step(struct coordinator *c)
+{
+    struct generation *g = &c->generation;
+    masters_t moved = g->moved, gone = g->gone;
+    g->moved = g->gone = 0;
+    if (gone != 0)
+        releases_leave(c, gone);
+    for (unsigned i = 0; moved != 0 && i < c->config.masters; i++)
+        if (moved & masters_bit(i))
+            told_step(c, &c->masters[i]);
 }
 
 /* The pause before a refused master is asked again. It is short for WHY_MEMORY, where another daemon may be

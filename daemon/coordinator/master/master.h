@@ -14,6 +14,8 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
 void master_lost(struct coordinator *c, struct master *m);
 /* Too many bytes wait to be sent: the connection is closed. */
 void master_backlog(struct coordinator *c, struct master *m);
+/* This daemon's step, or what keys show, has changed: which masters vote and get renewals and releases is judged anew. */
+void master_follow_step(struct coordinator *c);
 /* Handles the master's deadline item. */
 void master_timer(struct coordinator *c, struct master *m);
 

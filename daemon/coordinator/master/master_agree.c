@@ -87,7 +87,9 @@ enum agreed agree_judge(struct coordinator *c, struct master *m, const struct vo
     m->memory.heard_once = true;
     m->handshake.writing = false;
     m->memory.marked = false;
-    if (!generation_read(c, m, vote)) {
+    bool is_of_use = generation_read(c, m, vote, master_group_may_write(c));
+    master_follow_step(c);
+    if (!is_of_use) {
         master_exclude(c, m, WHY_GROUP);
         return AGREED_NOT;
     }

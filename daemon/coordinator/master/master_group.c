@@ -61,7 +61,8 @@ bool master_group_is_strange(const struct coordinator *c, const struct vote *vot
 bool master_group_may_write(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        if ((coordinator_places(c) & masters_bit(i)) && !c->masters[i].memory.heard_once && !c->masters[i].handshake.ended_once)
+        if ((coordinator_places(c) & masters_bit(i)) && !c->masters[i].memory.heard_once &&
+            !c->masters[i].handshake.ended_once)
             return false;
     return true;
 }

@@ -390,8 +390,9 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     if (adopt_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
     /* A daemon that knows no set= rewrote the key, or the clock was set back. */
-    if (agreed == AGREED && (agree_is_unnamed(c, m, vote) || is_beyond(c, m, &vote->group) ||
-                             generation_is_late(c, m, &vote->group)))
+    if (agreed == AGREED &&
+        (agree_is_unnamed(c, m, vote) || is_beyond(c, m, &vote->group) ||
+         generation_is_late(c, m, &vote->group) || generation_is_unsettled(c, &vote->group)))
         agree_write(c, m, COMMAND_GROUP_SET);
 }
 

@@ -12,8 +12,6 @@
 
 /* Moves the master to another state, and to or from the sets of voters, extenders and releasers. */
 void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why);
-/* What the master's key shows, or this daemon's step, has changed: whether the master's answers count is judged anew. */
-void master_told_step(struct coordinator *c, struct master *m);
 /* Changes the reason for the present state. */
 void master_say_why(struct master *m, enum master_why why);
 /* Takes the master out of use. The connection stays, and the handshake is repeated after a pause. */

@@ -464,10 +464,9 @@ final class Hold {
                     + " is free");
         }
         boolean gone = failure != null && failure.kind() == Failure.Kind.NOTHELD;
-        if (gone && request.sendings > 1 && request.keepMs > 0) {
-            failure = Failure.of(Failure.Kind.NOANSWER, "the connection broke, and it is not known whether " + name + " is kept");
-        } else if (gone && request.sendings > 1) {
-            failure = null; // the first sending of this UNLOCK, on an earlier connection, has most likely released it
+        if (gone && request.sendings > 1) { // the first sending of this UNLOCK may have given it back
+            failure = Failure.of(Failure.Kind.NOANSWER, "the connection ended before the answer: the lock is free"
+                    + (request.keepMs > 0 ? ", or the name is kept" : " now"));
         } else if (gone && !attached) {
             failure = Failure.of(Failure.Kind.LOST, "gone");
         } else if (answer.kind() == '-' && request.keepMs > 0 && !gone && failure.kind() != Failure.Kind.NOQUORUM) {

@@ -189,7 +189,8 @@ public final class RedlockClient implements AutoCloseable {
         return rows(Request.Verb.WHO, Words.name(name));
     }
 
-    /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "daemons", "stats", "config", "version". */
+    /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "daemons", "group", "stats", "config", "reload",
+     * "version". */
     public List<Map<String, String>> show(String what) {
         return rows(Request.Verb.SHOW, Words.note("what to show", what));
     }

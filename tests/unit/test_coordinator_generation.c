@@ -1,0 +1,224 @@
+/* Generations of the masters: a daemon's way from one set to the next, and where it begins. */
+#include "tests/unit/trace.h"
+
+#define OURS   UINT64_C(0x0123456789abcdef)
+#define THEIRS UINT64_C(0xfedcba9876543210)
+
+enum { PLACES = 6, MAX_TTL = 10000, FULL = 10102, STEP = FULL + 3100 /* F, and a little */ };
+
+/* Generation g is on the masters g, g+1, g+2. */
+static struct coordinator_set set_of(uint32_t generation)
+{
+    return (struct coordinator_set){.generation = generation,
+                                    .masters = 3,
+                                    .of = (uint16_t)(7u << generation),
+                                    .hash = OURS + generation,
+                                    .max_ttl_ms = MAX_TTL};
+}
+
+static void begin(uint32_t generation, bool before)
+{
+    config.max_ttl_ms = config.default_ttl_ms = MAX_TTL;
+    config.set = set_of(generation);
+    if (before)
+        config.before = set_of(generation - 1);
+    start_alone(PLACES);
+}
+
+static void reach(unsigned first, unsigned last)
+{
+    for (unsigned i = first; i <= last; i++)
+        dial(i);
+    for (unsigned i = first; i <= last; i++)
+        shake(i);
+    handshakes_until(now + 1000);
+}
+
+static struct group_row row_now(void)
+{
+    struct group_row row;
+    coordinator_group_row(core, now, &row);
+    return row;
+}
+
+static void no_daemon_is_behind(void)
+{
+    coordinator_daemons(core, now,
+                        &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
+}
+
+#define EXPECT_STEP(number, is)                    \
+    do {                                           \
+        ck_assert_uint_eq(row_now().step, number); \
+        ck_assert_int_eq(row_now().state, is);     \
+    } while (0)
+
+static void shows(unsigned master, uint32_t step, uint64_t set, uint64_t before, bool settled)
+{
+    marker_set(master, 0, MAX_TTL, markers[master].clock_ms + now);
+    markers[master].group.step = step;
+    markers[master].group.set = set;
+    markers[master].group.before = before;
+    markers[master].group.since_ms = markers[master].clock_ms + now;
+    markers[master].group.settled = settled;
+}
+
+T(one_of_three_is_replaced)
+{
+    begin(0, false);
+    reach(0, 2);
+    ask(1, "LOCK job ttl=10s hold=lease");
+    vote("0-2", "SET YES, ZADD YES");
+    struct coordinator_set next = set_of(1);
+    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_SAME);
+    EXPECT_STEP(0, GROUP_WAITING);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_uint_eq(coordinator_places(core), 15);
+    dial(3);
+    shake(3);
+    handshakes_until(now + 2000);
+    EXPECT_MASTER(3, "refused group");
+    ck_assert_uint_eq(markers[0].group.step, 0);
+    no_daemon_is_behind();
+    int64_t begun_ms = now;
+    handshakes_until(begun_ms + STEP - 1000);
+    ck_assert_uint_eq(markers[0].group.step, 1);
+    EXPECT_STEP(0, GROUP_WAITING);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_SINCE);
+    handshakes_until(begun_ms + STEP + 3000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    ck_assert_uint_eq(row_now().voters, 6);
+    ck_assert_uint_eq(row_now().needed, 2);
+    no_daemon_is_behind();
+    handshakes_until(now + STEP + 4000);
+    EXPECT_STEP(2, GROUP_STEADY);
+    ck_assert_uint_eq(row_now().voters, 14);
+    ck_assert_uint_eq(markers[3].group.step, 2);
+    handshakes_until(now + FULL + 2000);
+    ck_assert_uint_eq(coordinator_places(core), 14);
+    EXPECT_MASTER(3, "up");
+    forget();
+}
+
+T(what_a_reload_may_ask_for)
+{
+    begin(0, false);
+    reach(0, 2);
+    struct coordinator_set same = set_of(0), other = set_of(0), jump = set_of(2), big = set_of(1);
+    other.hash++;
+    big.of = 7 << 3;
+    ck_assert_int_eq(coordinator_reload(core, now, &same).group, RELOAD_SAME);
+    ck_assert_int_eq(coordinator_reload(core, now, &other).group, RELOAD_OTHER_LIST);
+    ck_assert_int_eq(coordinator_reload(core, now, &jump).group, RELOAD_JUMP);
+    struct reload_answer answer = coordinator_reload(core, now, &big);
+    ck_assert_int_eq(answer.group, RELOAD_TOO_BIG);
+    ck_assert_uint_eq(answer.keep, 2);
+    struct coordinator_set next = set_of(1), then = set_of(2);
+    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(coordinator_reload(core, now, &then).group, RELOAD_BUSY);
+    forget();
+}
+
+T(masters_that_are_two_steps_ahead_end_all)
+{
+    begin(0, false);
+    reach(0, 2);
+    ask(1, "LOCK job ttl=10s hold=lease");
+    vote("0-2", "SET YES, ZADD YES");
+    shows(0, 2, THEIRS, OURS + 7, true);
+    handshakes_until(now + 1500);
+    EXPECT_STEP(0, GROUP_OUTDATED);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_OLD_FILE);
+    ck_assert_uint_eq(row_now().their_step, 2);
+    forget();
+    ask(2, "LOCK other ttl=10s");
+    EXPECT_LAST("s2 #2 -NOQUORUM other *");
+    ask(1, "UNLOCK job");
+    forget();
+}
+
+T(a_start_with_an_old_file_is_refused)
+{
+    begin(1, false);
+    shows(1, 4, OURS + 2, OURS + 9, true);
+    shows(2, 4, OURS + 2, OURS + 9, true);
+    reach(1, 3);
+    EXPECT_STEP(0, GROUP_OUTDATED);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_OLD_FILE);
+    forget();
+}
+
+T(a_start_with_a_file_that_is_too_new_is_refused)
+{
+    begin(3, false);
+    shows(3, 2, OURS + 1, OURS + 9, true);
+    reach(3, 5);
+    EXPECT_STEP(0, GROUP_WAITING);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_LOAD_FIRST);
+    forget();
+}
+
+T(a_start_half_way_needs_the_list_before)
+{
+    begin(2, false);
+    shows(2, 2, OURS + 1, OURS + 9, true);
+    shows(3, 2, OURS + 1, OURS + 9, true);
+    reach(2, 4);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NEEDS_BEFORE);
+    forget();
+}
+
+T(a_start_half_way_begins_by_the_list_before)
+{
+    begin(2, true);
+    for (unsigned i = 1; i <= 3; i++)
+        shows(i, 2, OURS + 1, OURS + 9, true);
+    reach(1, 4);
+    EXPECT_STEP(2, GROUP_WAITING);
+    ck_assert_uint_eq(row_now().voters, 14);
+    forget();
+}
+
+T(a_step_that_is_not_settled_is_waited_for)
+{
+    begin(2, true);
+    for (unsigned i = 1; i <= 3; i++)
+        shows(i, 2, OURS + 1, OURS + 9, false);
+    reach(1, 4);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NOT_SETTLED);
+    markers[2].group.settled = true;
+    handshakes_until(now + 2500);
+    EXPECT_STEP(2, GROUP_WAITING);
+    forget();
+}
+
+T(masters_without_a_key_begin_a_later_generation_only_together)
+{
+    begin(1, false);
+    reach(1, 2);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
+    ck_assert(!markers[1].there && !markers[2].there);
+    dial(3);
+    shake(3);
+    handshakes_until(now + 2500);
+    EXPECT_STEP(2, GROUP_STEADY);
+    ck_assert(markers[1].there && markers[1].group.step == 2);
+    forget();
+}
+
+T(all_masters_lose_their_memory)
+{
+    begin(1, false);
+    for (unsigned i = 1; i <= 3; i++)
+        shows(i, 2, OURS + 1, OURS + 9, true);
+    reach(1, 3);
+    EXPECT_STEP(2, GROUP_STEADY);
+    for (unsigned i = 1; i <= 3; i++)
+        markers[i].there = false;
+    handshakes_until(now + 3000);
+    for (unsigned i = 1; i <= 3; i++)
+        ck_assert(markers[i].there && markers[i].group.step == 2);
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    forget();
+}
