@@ -24,7 +24,7 @@
 #include "daemon/conf/conf.h"
 
 enum {
-    CONF_KEYS = 40,
+    CONF_KEYS = 41,
     CONF_WHY_BYTES = 512,
     CONF_FILE_BYTES = 1 << 20,
     CONF_FAULTS_MOST = 100, /* more errors than these are not looked for: aliases could make millions */

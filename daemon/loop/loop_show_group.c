@@ -45,6 +45,12 @@ bool show_group(const struct loop_view *view, uint64_t state[8], struct row *row
 
 /* The daemon reads its file itself, as SIGHUP makes it do: so a second reader of it, which could err, is needed nowhere,
  * and no client can name another file. */
+/* What is served is no part of a change. */
+static void kept(void *arg, const struct conf_change *change)
+{
+    (void)arg, (void)change;
+}
+
 static int read_file(const struct loop_view *view, struct conf *fresh)
 {
     char *said = NULL;
@@ -55,6 +61,8 @@ static int read_file(const struct loop_view *view, struct conf *fresh)
     int faults = conf_read_again(fresh, view->file, errors);
     (void)fclose(errors);
     free(said);
+    if (faults == 0)
+        conf_keep_serves(view->conf, fresh, kept, NULL);
     return faults + conf_loses_users(view->conf, fresh);
 }
 
@@ -67,7 +75,7 @@ static void row_change(const struct loop_view *view, const struct conf *fresh, s
     line_row_string(row, "change", change);
     line_row_signed(row, "generation", fresh->generation);
     line_row_signed(row, "runs", view->conf->generation);
-    row_hash(row, "set", conf_set_hash(fresh->nodes, fresh->masters));
+    row_hash(row, "set", conf_set_hash(fresh, fresh->nodes, fresh->masters));
     line_row_unsigned(row, "masters", fresh->masters);
     line_row_signed(row, "max_ttl", fresh->max_ttl_ms);
     if (keep > 0)

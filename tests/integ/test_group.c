@@ -9,6 +9,7 @@
 
 static const char guarded[] = "restart_guard: on\nmax_ttl: 2s\ndefault_ttl: 1s\n";
 static const char guarded_long[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 1s\n";
+static const char jobs[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 1s\nserves: ['jobs/*']\n";
 static const char larger[] = "restart_guard: on\nmax_ttl: 3s\ndefault_ttl: 1s\n";
 enum { FULL_MS = 2000 + 22 };
 
@@ -323,4 +324,19 @@ T(without_the_guard_the_key_is_honest)
     eventually(strcmp(node_state(&b, &masters.server[0]), "quarantine") == 0);
     eventually(strcmp(node_state(&a, &masters.server[0]), "up") == 0);
     ck_assert(!daemon_logged(&redlockd, " state=quarantine "));
+}
+
+/* Where two daemons on the same masters route names differently, both could grant one. */
+T(names_that_are_served)
+{
+    begin(3, jobs);
+    ask(&a, "+LOCKED jobs/a *", "LOCK jobs/a");
+    ask(&a, "-DENIED other : *serves*", "LOCK other");
+    ask(&a, "-DENIED jobs/b,other : *", "LOCK jobs/b,other");
+    ask(&a, "-DENIED other : *", "WHO other");
+    ask(&a, "+UNLOCKED jobs/a *", "UNLOCK jobs/a");
+    begin_other(guarded_long);
+    eventually(refused_for(&b, "group") == 3);
+    ask(&b, "-NOQUORUM *", "LOCK other");
+    ask(&a, "+LOCKED jobs/a *", "LOCK jobs/a");
 }

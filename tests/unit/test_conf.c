@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/conf/conf_serves.h"
 #include "daemon/conf/conf_set.h"
 #include "tests/unit/conf_said.h"
 #include "tests/unit/suite.h"
@@ -374,6 +375,27 @@ static uint64_t set_of(const char *nodes)
     return conf_set_hash(&conf, conf.nodes, conf.masters);
 }
 
+/* What is served is a part of the set, in any order; without serves: the set is that of its masters. */
+T(names_that_are_served)
+{
+    char shown[CONF_SET_BYTES];
+    uint64_t all = set_of("redis://a:1");
+    parse("nodes: [redis://a:1]\nserves: ['!jobs/*', '*']\n");
+    ck_assert_msg(faults == 0, "%s", said);
+    uint64_t others = conf_set_hash(&conf, conf.nodes, conf.masters);
+    struct name job = {.len = 6, .text = "jobs/a"}, other = {.len = 6, .text = "jobsab"},
+                list = {.len = 13, .text = "jobsab,jobs/a", .more = 1};
+    ck_assert(!conf_serves_name(&conf, &job) && conf_serves_name(&conf, &other) &&
+              !conf_serves_name(&conf, &list));
+    conf_set_names(&conf, conf.nodes, conf.masters, ' ', shown);
+    ck_assert_str_eq(shown, "a:1/0 serves(!jobs/*) serves(*)");
+    parse("nodes: [redis://a:1]\nserves: ['*', '!jobs/*']\n");
+    ck_assert(conf_set_hash(&conf, conf.nodes, conf.masters) == others && others != all);
+    parse("nodes: [redis://a:1]\nserves: jobs/*\n");
+    ck_assert(conf_serves_name(&conf, &job) && !conf_serves_name(&conf, &other));
+    ck_assert(conf_set_hash(&conf, conf.nodes, conf.masters) != others);
+}
+
 static void names_are(const char *nodes, const char *names)
 {
     char host[256] = "", expected[600], shown[CONF_SET_BYTES];
@@ -588,8 +610,8 @@ T(show_rows)
         nodes += strcmp(key, "nodes") == 0;
     }
     ck_assert_uint_eq(nodes, 3);
-    /* One listener, two more masters; neither users nor http nor http_hosts nor nodes_before. */
-    ck_assert_uint_eq(rows, CONF_KEYS - 2);
+    /* One listener, two more masters; neither users nor http nor http_hosts nor nodes_before nor serves. */
+    ck_assert_uint_eq(rows, CONF_KEYS - 3);
     ck_assert(conf_row(&conf, 0, key, sizeof key, value, sizeof value));
     ck_assert_str_eq(key, "listen");
     ck_assert_str_eq(value, "127.0.0.1:7335");

@@ -45,6 +45,22 @@ T(the_same_again)
     ck_assert_str_eq(changes, "");
 }
 
+/* With other names it would be another set, which only a restart of all daemons changes. */
+T(what_is_served_stays)
+{
+    parse_more("serves: ['jobs/*']\n");
+    assert_clean();
+    running = conf;
+    parse_more("generation: 1\nserves: ['*', '!jobs/*']\n");
+    assert_clean();
+    changes[0] = 0;
+    conf_keep_serves(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "serves=all ");
+    ck_assert(conf.serves_count == 1 && strcmp(conf.serves[0], "jobs/*") == 0);
+    conf_keep_serves(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "serves=all ");
+}
+
 /* Every key once, so that a new key must say here when it takes effect. */
 static const struct example {
     const char *key, *value, *when;
@@ -86,8 +102,8 @@ T_EACH(each_key, sizeof examples / sizeof examples[0])
 T(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, nodes_before, max_ttl_before, node_user, node_password_file,
-     * restart_guard, allow_break, http, http_hosts, users, node_tls. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 12, CONF_KEYS);
+     * restart_guard, allow_break, http, http_hosts, users, node_tls, serves. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 13, CONF_KEYS);
 }
 
 T(lists)

@@ -65,7 +65,7 @@ T(sets)
     ck_assert_uint_eq(set.of, 1 << 2 | 1 << 3 | 1 << 0);
     ck_assert_uint_eq(set.no_kill, 1 << 3);
     ck_assert_int_eq(set.max_ttl_ms, 30000);
-    ck_assert(set.hash == conf_set_hash(conf.nodes, 4));
+    ck_assert(set.hash == conf_set_hash(&conf, conf.nodes, 4));
     ck_assert(group_set(&places, &conf, true, &set));
     ck_assert_uint_eq(set.generation, 2);
     ck_assert_uint_eq(set.of, 7);
