@@ -3,6 +3,7 @@
  * of max_output waits, no requests of that client are read, so that a client which reads its answers is
  * slowed down rather than closed. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
@@ -145,4 +146,13 @@ void output_undelivered(struct conn *c)
         handler->undelivered(handler->arg, c->session, request);
     }
     c->grants_tail = &c->grants;
+}
+
+void output_refusal(struct conn *c, const struct request *what, enum reply_code code, const char *text)
+{
+    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name, .order = what->order};
+
+    (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
+    c->all->counts.answers[what->verb][code]++;
+    output_done(c, line_format_refusal(output_line(c), &refusal));
 }

@@ -307,6 +307,8 @@ char *output_line(struct conn *c);
 void output_done(struct conn *c, size_t len);
 /* As output_done(), but for a row while the connection is being flushed: only SHOW_BYTES limits rows. */
 void output_commit(struct conn *c, size_t len);
+/* Answers a request, which was read well, with a code and words. */
+void output_refusal(struct conn *c, const struct request *what, enum reply_code code, const char *text);
 /* Answers a request of that verb without the handler, and counts it. */
 void output_code(struct conn *c, enum verb verb, const struct tag *tag, enum reply_code code,
                  enum limit limit);
@@ -391,8 +393,6 @@ struct conn *admit_next(struct conns *all);
 bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal);
 void request_start(struct conn *c, struct request *what);
 void request_refuse(struct conn *c, const struct refusal *refusal);
-/* Answers a request, which was read well, with a code and words. */
-void request_forbid(struct conn *c, const struct request *what, enum reply_code code, const char *text);
 
 /* ---- conn_input.c ---- */
 void input_read(struct conn *c);

@@ -102,21 +102,12 @@ static void request_hand_over(struct conn *c, const struct request *what)
     }
 }
 
-void request_forbid(struct conn *c, const struct request *what, enum reply_code code, const char *text)
-{
-    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name, .order = what->order};
-
-    (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
-    c->all->counts.answers[what->verb][code]++;
-    output_done(c, line_format_refusal(output_line(c), &refusal));
-}
-
 /* Another redlockd has the masters of the other names. What was taken here before a restart ends there, too. */
 static bool request_is_served(struct conn *c, const struct request *what)
 {
     if (what->name.len == 0 || conf_serves_name(c->all->conf, &what->name))
         return true;
-    request_forbid(c, what, REPLY_DENIED,
+    output_refusal(c, what, REPLY_DENIED,
                    "this redlockd does not serve that name (serves: in its configuration): ask the redlockd "
                    "of its masters");
     return false;

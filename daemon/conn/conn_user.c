@@ -238,11 +238,11 @@ void user_auth(struct conn *c, struct request *what)
     if (!is_private(c)) {
         c->all->stats.auth_failed++;
         conn_tell(c, "auth_failed", plain_tcp);
-        request_forbid(c, what, REPLY_AUTH, plain_tcp);
+        output_refusal(c, what, REPLY_AUTH, plain_tcp);
     } else if (!users) {
-        request_forbid(c, what, REPLY_AUTH, "this redlockd has no users: nobody needs to say who it is");
+        output_refusal(c, what, REPLY_AUTH, "this redlockd has no users: nobody needs to say who it is");
     } else if (is_busy(c)) {
-        request_forbid(c, what, REPLY_AUTH,
+        output_refusal(c, what, REPLY_AUTH,
                        "only while this connection has no lock and no request under way");
     } else if ((user = auth_user(users, what))) {
         auth_succeed(c, what, user);
@@ -270,7 +270,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
 
     c->all->stats.denied++;
     if (!user) {
-        request_forbid(c, what, REPLY_AUTH,
+        output_refusal(c, what, REPLY_AUTH,
                        is_private(c) ? "this connection is no user's: AUTH <user> <secret> first"
                                      : "this connection is no user's, and over plain TCP it cannot AUTH");
         return;
@@ -283,7 +283,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
     else if (what->verb == VERB_BREAK)
         may_not = "break it: that takes admin";
     (void)snprintf(text, sizeof text, "user %s may not %s", user->name, may_not);
-    request_forbid(c, what, REPLY_DENIED, text);
+    output_refusal(c, what, REPLY_DENIED, text);
 }
 
 static bool may_show(const struct users *users, const struct user *user, enum show show)
