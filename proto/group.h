@@ -17,8 +17,8 @@
  * must not skip begins with another number than 1 or 2.
  *
  * step= counts the changes of the masters: 2g is generation g of the configuration, and between two of these, 2g-1, the
- * masters vote that both have. since= is the master's TIME when its step was raised; set= and before= are the hashes of
- * the sets of this step and of the step before. settled: a daemon votes by this step.
+ * masters vote that both have. since= is the master's TIME when its step was raised; set= is the hash of this step's set,
+ * before= one of the set and max_ttl of the step before. settled: a daemon votes by this step.
  *
  * Only one script writes the text (proto/lua/group.lua). Old daemons write it by SET, and read it as long as it has at
  * most RESP_TEXT_BYTES. */

@@ -157,7 +157,7 @@ struct conf_reader {
     struct conf_place http_places[CONF_LISTENERS];
 };
 
-/* One of the two lists of masters: nodes, nodes_before. */
+/* This is one of the two lists of masters: nodes, nodes_before. */
 struct conf_list {
     const char *key;
     struct conf_node *nodes;

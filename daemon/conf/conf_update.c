@@ -35,8 +35,8 @@ static uint64_t set_of(const struct conf *conf)
     return conf_set_hash(conf, conf->nodes, conf->masters);
 }
 
-/* What is served is a part of the set, and no change of masters changes it: until a restart the file is taken to say what
- * it said. */
+/* The names that are served belong to the set, and no change of masters changes them: until a restart the file is taken
+ * to say what it said. */
 void conf_keep_serves(const struct conf *conf, struct conf *fresh,
                       void (*told)(void *arg, const struct conf_change *change), void *arg)
 {

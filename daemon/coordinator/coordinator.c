@@ -284,10 +284,9 @@ bool coordinator_settles(const struct coordinator *c)
     return c->unsettled != 0;
 }
 
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
-                                        const struct coordinator_set *next)
+struct reload_answer coordinator_reload(struct coordinator *c, const struct coordinator_set *next)
 {
-    struct reload_answer answer = generation_reload(c, now_ms, next);
+    struct reload_answer answer = generation_reload(c, next);
     master_follow_step(c);
     return answer;
 }

@@ -223,27 +223,24 @@ struct reload_answer {
     int64_t left_ms;     /* BUSY */
 };
 
-/* What coordinator_reload() would answer. */
-struct reload_answer coordinator_reload_try(const struct coordinator *c, int64_t now_ms,
-                                            const struct coordinator_set *next);
+/* Answers as coordinator_reload() would. */
+struct reload_answer coordinator_reload_try(const struct coordinator *c, const struct coordinator_set *next);
 /* Between two steps: takes the next generation of the configuration. Its new servers are at places that
  * coordinator_places() did not have; the driver dials them if the answer is TAKEN. */
-struct reload_answer coordinator_reload(struct coordinator *c, int64_t now_ms,
-                                        const struct coordinator_set *next);
+struct reload_answer coordinator_reload(struct coordinator *c, const struct coordinator_set *next);
 /* The places that are in use. The driver closes and frees the others. */
 uint16_t coordinator_places(const struct coordinator *c);
 
-/* What the lists at <prefix>,daemons tell of the daemons that were seen there in the last minute. */
+/* The lists at <prefix>,daemons tell this of the daemons that were seen there in the last minute. */
 struct coordinator_daemons {
     uint32_t lowest_step;
     char lowest_host[WORD_BYTES + 1];
     bool knows_steps;        /* each row has marker=2 */
     int64_t node_timeout_ms; /* the largest; 0: not known */
-    unsigned masters;        /* of how many masters the lists were read */
 };
 
 /* Between two steps, each time that the driver has read them. */
-void coordinator_daemons(struct coordinator *c, int64_t now_ms, const struct coordinator_daemons *seen);
+void coordinator_daemons(struct coordinator *c, const struct coordinator_daemons *seen);
 
 enum group_state {
     GROUP_STEADY,   /* votes by its file's generation, and no other change is asked for */
@@ -268,7 +265,7 @@ enum group_why {
 struct group_row {
     uint32_t step, generation; /* the latter of the file */
     enum group_state state;
-    uint64_t set, before; /* the hashes of its step and of the one before */
+    uint64_t set; /* the hash of its step */
     uint16_t voters;
     unsigned needed, masters; /* N of the file's set */
     int64_t max_ttl_ms;
@@ -278,7 +275,7 @@ struct group_row {
     int64_t left_ms;           /* until the present step may be over; 0: not known, or none is under way */
 };
 
-void coordinator_group_row(const struct coordinator *c, int64_t now_ms, struct group_row *row);
+void coordinator_group_row(const struct coordinator *c, struct group_row *row);
 /* The step by which this daemon votes: for its row in <prefix>,daemons. */
 uint32_t coordinator_step_number(const struct coordinator *c);
 

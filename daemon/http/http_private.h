@@ -59,7 +59,7 @@ enum { TROUBLES = MASTERS + 16 };
 /* Finds what is wrong: the quorum first, then lost locks, masters, limits and the rest. Returns how many. */
 unsigned troubles_find(const struct snapshot *snapshot, const struct rates *rates,
                        struct trouble troubles[TROUBLES]);
-/* What the word behind why= of a master means; NULL: the page shows the word itself. */
+/* Says what the word behind why= of a master means; NULL: the page shows the word itself. */
 const char *troubles_advice(const char *why);
 
 /* ---- words.c ---- */

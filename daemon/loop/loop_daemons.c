@@ -388,14 +388,15 @@ static void step_seen(struct coordinator_daemons *seen, const struct daemon_row 
     memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
 }
 
-void loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
+unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
 {
     int64_t now_ms = clock_boot_ms();
+    unsigned lists = 0;
     bool first = true;
     *seen = (struct coordinator_daemons){.knows_steps = true};
     for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
         const struct daemons_of *of = &daemons->of[i];
-        seen->masters += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
+        lists += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
         for (unsigned k = 0; k < of->count; k++) {
             const struct daemons_entry *entry = &of->list[k];
             if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS || strcmp(entry->row.id, daemons->self.id) == 0)
@@ -406,6 +407,7 @@ void loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_d
     }
     if (first)
         seen->lowest_step = UINT32_MAX; /* there is no other daemon */
+    return lists;
 }
 
 void loop_daemons_at(struct loop_daemons *daemons, const struct daemon_step *at)

@@ -199,7 +199,6 @@ static const char *ask(const struct loop_view *view, struct coordinator *coordin
 {
     struct coordinator_set next;
     char name[CONF_NAME_BYTES];
-    int64_t now_ms = clock_boot_ms();
     *answer = (struct reload_answer){.group = RELOAD_NO_ROOM, .generation = (uint32_t)view->conf->generation};
     if (conf_group_differs(view->conf, fresh) && conf_master_moved(view->conf, fresh, name)) {
         snprintf(text, GROUP_TEXT_BYTES,
@@ -209,8 +208,8 @@ static const char *ask(const struct loop_view *view, struct coordinator *coordin
         return "moved";
     }
     if (group_set(view->places, fresh, false, &next))
-        *answer = coordinator ? coordinator_reload(coordinator, now_ms, &next)
-                              : coordinator_reload_try(view->coordinator, now_ms, &next);
+        *answer = coordinator ? coordinator_reload(coordinator, &next)
+                              : coordinator_reload_try(view->coordinator, &next);
     reload_text(view, answer, text);
     return reload_name(answer->group);
 }
@@ -275,7 +274,7 @@ void group_look(struct loop_group *group, const struct loop_view *view, struct e
     struct group_row row;
     int64_t now_ms = clock_boot_ms();
     group->look_ms = now_ms + LOOK_MS;
-    coordinator_group_row(view->coordinator, now_ms, &row);
+    coordinator_group_row(view->coordinator, &row);
     if (row.state == GROUP_WAITING || row.state == GROUP_JOINT)
         loop_daemons_read_since(view->daemons, READ_MS);
     const struct daemon_step at = {coordinator_step_number(view->coordinator), row.generation, DAEMONS_MARKER,
@@ -293,6 +292,6 @@ void group_look(struct loop_group *group, const struct loop_view *view, struct e
 void group_daemons(const struct loop_view *view, struct coordinator *coordinator)
 {
     struct coordinator_daemons seen;
-    loop_daemons_steps(view->daemons, &seen);
-    coordinator_daemons(coordinator, clock_boot_ms(), &seen);
+    if (loop_daemons_steps(view->daemons, &seen) >= loop_quorum(view).needed) /* fewer may miss one */
+        coordinator_daemons(coordinator, &seen);
 }

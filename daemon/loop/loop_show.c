@@ -69,7 +69,7 @@ const char *loop_lacking_name(enum lacking lacks)
 unsigned loop_masters(const struct loop_view *view)
 {
     struct group_row row;
-    coordinator_group_row(view->coordinator, clock_boot_ms(), &row);
+    coordinator_group_row(view->coordinator, &row);
     return row.step % 2 == 0 ? row.masters : masters_count(row.voters);
 }
 
@@ -91,7 +91,7 @@ void loop_noquorum(const struct loop_view *view, struct reply *reply)
 struct quorum loop_quorum(const struct loop_view *view)
 {
     struct group_row row;
-    coordinator_group_row(view->coordinator, clock_boot_ms(), &row);
+    coordinator_group_row(view->coordinator, &row);
     unsigned count = masters_count(row.voters);
     return (struct quorum){row.voters, (uint8_t)row.needed,
                            (uint8_t)(row.needed <= count ? count - row.needed + 1 : 1)};

@@ -22,7 +22,7 @@ bool show_group(const struct loop_view *view, uint64_t state[8], struct row *row
     struct group_row group;
     if (state[0]++ != 0)
         return false;
-    coordinator_group_row(view->coordinator, clock_boot_ms(), &group);
+    coordinator_group_row(view->coordinator, &group);
     line_row_unsigned(row, "step", group.step);
     line_row_unsigned(row, "generation", group.generation);
     line_row_string(row, "state", group_state_name(group.state));
@@ -31,7 +31,6 @@ bool show_group(const struct loop_view *view, uint64_t state[8], struct row *row
     line_row_unsigned(row, "needed", group.needed);
     line_row_unsigned(row, "masters", group.masters);
     line_row_signed(row, "max_ttl", group.max_ttl_ms);
-    row_hash(row, "before", group.before);
     if (group.why != GROUP_WHY_NONE)
         line_row_string(row, "why", group_why_name(group.why));
     if (group.why == GROUP_WHY_DAEMON && group.host[0] != '\0')
@@ -43,14 +42,14 @@ bool show_group(const struct loop_view *view, uint64_t state[8], struct row *row
     return true;
 }
 
-/* The daemon reads its file itself, as SIGHUP makes it do: so a second reader of it, which could err, is needed nowhere,
- * and no client can name another file. */
-/* What is served is no part of a change. */
+/* SIGHUP would log it. */
 static void kept(void *arg, const struct conf_change *change)
 {
     (void)arg, (void)change;
 }
 
+/* The daemon reads its file itself, as SIGHUP makes it do: so a second reader of it, which could err, is needed nowhere,
+ * and no client can name another file. */
 static int read_file(const struct loop_view *view, struct conf *fresh)
 {
     char *said = NULL;

@@ -45,7 +45,7 @@ static void fill_group(const struct loop_view *view, struct snapshot *s)
     struct group_row row;
     char text[GROUP_TEXT_BYTES];
     struct snapshot_group *to = &s->group;
-    coordinator_group_row(view->coordinator, s->boot_ms, &row);
+    coordinator_group_row(view->coordinator, &row);
     group_why_text(&row, text);
     to->step = row.step;
     to->generation = row.generation;

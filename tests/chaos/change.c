@@ -1,6 +1,5 @@
 #include "tests/chaos/change.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,15 +27,6 @@ static bool has_server(const struct servers *servers, unsigned server)
     return false;
 }
 
-/* A server that neither this generation nor the one before has. */
-static uint8_t server_free(const struct change *change)
-{
-    unsigned server = 0;
-    while (has_server(&change->now, server) || has_server(&change->before, server))
-        server++;
-    return (uint8_t)server;
-}
-
 static void server_empty(struct world *world, unsigned server, int64_t at_us)
 {
     if (world->master[server].pid > 0)
@@ -45,13 +35,15 @@ static void server_empty(struct world *world, unsigned server, int64_t at_us)
         world_start_master(world, server);
 }
 
-static void server_add(struct world *world, struct servers *servers, unsigned place, int64_t at_us)
+/* The place gets a server that neither the list has, nor this generation, nor the one before. */
+static void server_add(struct world *world, struct servers *list, unsigned place, int64_t at_us)
 {
-    uint8_t server = server_free(&world->change);
-    if (has_server(servers, server)) /* the second one of a change by two */
-        while (has_server(servers, server) || has_server(&world->change.before, server))
-            server++;
-    servers->list[place] = server;
+    const struct change *change = &world->change;
+    uint8_t server = 0;
+    while (has_server(list, server) || has_server(&change->now, server) ||
+           has_server(&change->before, server))
+        server++;
+    list->list[place] = server;
     server_empty(world, server, at_us);
 }
 
@@ -65,8 +57,8 @@ static void servers_next(struct world *world, struct servers *next, int64_t at_u
         next->count--;
     } else if (turn < 4) {
         unsigned more = change->direct && turn == 2 ? 2 : next->count < MASTERS;
-        for (; more > 0; more--)
-            server_add(world, next, next->count++, at_us);
+        for (; more > 0; more--, next->count++)
+            server_add(world, next, next->count, at_us);
     } else {
         server_add(world, next, turn - 4, at_us);
     }

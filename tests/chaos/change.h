@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tests/chaos/client.h"
 #include "tests/chaos/plan.h"
 
 struct world;
@@ -28,8 +29,8 @@ struct change {
     struct servers now, before;
     int64_t max_ttl_ms, max_ttl_before_ms;
     bool told;
-    int64_t due_us;     /* when the next generation begins */
-    int64_t file_us[8]; /* when each daemon gets its file; 0: it has it */
+    int64_t due_us;           /* when the next generation begins */
+    int64_t file_us[DAEMONS]; /* when each daemon gets its file; 0: it has it */
     int64_t begun_us, longest_us;
     bool late; /* one took too long, and that was said */
 };

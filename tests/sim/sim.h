@@ -563,7 +563,7 @@ struct coordinator_set generation_set(const struct sim_plan *plan, uint32_t gene
 void generation_config(const struct sim_world *w, const struct sim_daemon *d,
                        struct coordinator_config *config);
 void generation_stepped(struct sim_world *w, struct sim_daemon *d);
-void generation_asked(const struct sim_world *w, const struct sim_daemon *d, struct request *what);
+void generation_asked(const struct sim_daemon *d, struct request *what);
 void generation_tick(struct sim_world *w);
 void generation_heal(struct sim_world *w);
 void heal_agreed(struct sim_world *w);

@@ -353,7 +353,7 @@ static void daemon_request(struct sim_world *w, struct sim_daemon *d, const stru
                                       .target = message->target,
                                       .what = message->what};
     if (generation_class(w))
-        generation_asked(w, d, &event.what);
+        generation_asked(d, &event.what);
     event.peer = rights_peer(w, d, w->oracle.session[message->session].client);
     w->oracle.session[message->session].unanswered++;
     oracle_asked(w, d, message->request);

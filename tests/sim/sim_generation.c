@@ -195,7 +195,7 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
     struct group_row row;
     if (!generation_class(w))
         return;
-    coordinator_group_row(d->core, clock_ms(&d->clock, w->now_us), &row);
+    coordinator_group_row(d->core, &row);
     d->quorum = row.needed;
     d->spare = masters_count(row.voters) > row.needed;
     int64_t least_ms = w->plan->param[P_MAX_TTL] / 2; /* no lock that a master forgot need have had longer */
@@ -208,10 +208,10 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
 }
 
 /* Clients know the present max_ttl. */
-void generation_asked(const struct sim_world *w, const struct sim_daemon *d, struct request *what)
+void generation_asked(const struct sim_daemon *d, struct request *what)
 {
     struct group_row row;
-    coordinator_group_row(d->core, clock_ms(&d->clock, w->now_us), &row);
+    coordinator_group_row(d->core, &row);
     if (what->ttl_ms > row.max_ttl_ms)
         what->ttl_ms = row.max_ttl_ms;
 }
@@ -221,14 +221,13 @@ static void look(struct sim_world *w, struct sim_daemon *d)
 {
     struct coordinator_daemons seen = {.lowest_step = UINT32_MAX, .knows_steps = true};
     struct coordinator_set file = file_of(w, d);
-    int64_t now_ms = clock_ms(&d->clock, w->now_us);
     for (unsigned i = 0; i < w->daemons && w->plan->param[P_LISTED] != 0; i++) {
         const struct sim_daemon *other = &w->daemon[i];
         if (other->running && coordinator_step_number(other->core) < seen.lowest_step)
             seen.lowest_step = coordinator_step_number(other->core);
     }
-    coordinator_daemons(d->core, now_ms, &seen);
-    coordinator_reload(d->core, now_ms, &file);
+    coordinator_daemons(d->core, &seen);
+    coordinator_reload(d->core, &file);
     uint16_t places = coordinator_places(d->core);
     for (unsigned i = 0; i < SIM_MASTERS; i++) {
         bool open = d->open >> i & 1, wanted = places >> i & 1;

@@ -37,14 +37,13 @@ static void reach(unsigned first, unsigned last)
 static struct group_row row_now(void)
 {
     struct group_row row;
-    coordinator_group_row(core, now, &row);
+    coordinator_group_row(core, &row);
     return row;
 }
 
 static void no_daemon_is_behind(void)
 {
-    coordinator_daemons(core, now,
-                        &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
+    coordinator_daemons(core, &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
 }
 
 #define EXPECT_STEP(number, is)                    \
@@ -70,8 +69,8 @@ T(one_of_three_is_replaced)
     ask(1, "LOCK job ttl=10s hold=lease");
     vote("0-2", "SET YES, ZADD YES");
     struct coordinator_set next = set_of(1);
-    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_TAKEN);
-    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_SAME);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_SAME);
     EXPECT_STEP(0, GROUP_WAITING);
     ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
     ck_assert_uint_eq(coordinator_places(core), 15);
@@ -108,15 +107,15 @@ T(what_a_reload_may_ask_for)
     struct coordinator_set same = set_of(0), other = set_of(0), jump = set_of(2), big = set_of(1);
     other.hash++;
     big.of = 7 << 3;
-    ck_assert_int_eq(coordinator_reload(core, now, &same).group, RELOAD_SAME);
-    ck_assert_int_eq(coordinator_reload(core, now, &other).group, RELOAD_OTHER_LIST);
-    ck_assert_int_eq(coordinator_reload(core, now, &jump).group, RELOAD_JUMP);
-    struct reload_answer answer = coordinator_reload(core, now, &big);
+    ck_assert_int_eq(coordinator_reload(core, &same).group, RELOAD_SAME);
+    ck_assert_int_eq(coordinator_reload(core, &other).group, RELOAD_OTHER_LIST);
+    ck_assert_int_eq(coordinator_reload(core, &jump).group, RELOAD_JUMP);
+    struct reload_answer answer = coordinator_reload(core, &big);
     ck_assert_int_eq(answer.group, RELOAD_TOO_BIG);
     ck_assert_uint_eq(answer.keep, 2);
     struct coordinator_set next = set_of(1), then = set_of(2);
-    ck_assert_int_eq(coordinator_reload(core, now, &next).group, RELOAD_TAKEN);
-    ck_assert_int_eq(coordinator_reload(core, now, &then).group, RELOAD_BUSY);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(coordinator_reload(core, &then).group, RELOAD_BUSY);
     forget();
 }
 
@@ -190,6 +189,8 @@ T(a_step_that_is_not_settled_is_waited_for)
     markers[2].group.settled = true;
     handshakes_until(now + 2500);
     EXPECT_STEP(2, GROUP_WAITING);
+    handshakes_until(now + 2500);
+    ck_assert(markers[1].group.settled && markers[3].group.settled); /* others may begin by them, too */
     forget();
 }
 
@@ -204,6 +205,21 @@ T(masters_without_a_key_begin_a_later_generation_only_together)
     handshakes_until(now + 2500);
     EXPECT_STEP(2, GROUP_STEADY);
     ck_assert(markers[1].there && markers[1].group.step == 2);
+    forget();
+}
+
+/* A master of the list before may show how far the others are. */
+T(masters_without_a_key_are_those_of_the_list_before_too)
+{
+    begin(2, true);
+    lose(1); /* nothing answers there */
+    reach(2, 4);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
+    ck_assert(!markers[2].there);
+    dial(1);
+    shake(1);
+    handshakes_until(now + 2500);
+    EXPECT_STEP(4, GROUP_STEADY);
     forget();
 }
 

@@ -154,7 +154,7 @@ struct generation {
     enum generation_stage stage;
     bool once;        /* it has been at a step: what it owes there is given back even while it is out */
     uint32_t step;    /* s */
-    uint64_t before;  /* the hash of the set of s-1 */
+    uint64_t before;  /* what its keys say of s-1: its set and max_ttl, as one hash */
     uint32_t highest; /* the highest step that any master has shown */
     /* At step 2g: generation g, g+1 if it is asked for, and g-1 while releases or its max_ttl matter. At step 2g+1:
      * generation g, and g+1. */

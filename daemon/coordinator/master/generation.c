@@ -20,7 +20,7 @@ static bool is_joint(uint32_t step)
     return step % 2 != 0;
 }
 
-/* What a step is: who votes, and what its keys say. */
+/* A step says who votes, and what keys say then. */
 struct form {
     struct quorum quorum;
     uint64_t hash;
@@ -53,7 +53,7 @@ static struct form joint(const struct coordinator_set *before, const struct coor
                          first.max_ttl_ms > second.max_ttl_ms ? first.max_ttl_ms : second.max_ttl_ms};
 }
 
-/* What a key says of the step before its own. Two lists of the same masters may differ in max_ttl. */
+/* A key says this of the step before its own. Two lists of the same masters may differ in max_ttl. */
 static uint64_t mark_of(struct form form)
 {
     return hash_of_two(form.hash, (uint64_t)form.max_ttl_ms);
@@ -170,7 +170,7 @@ static bool is_asked_for(const struct generation *g)
     return changes(g) && !is_joint(g->step) && g->stage == GENERATION_AT;
 }
 
-/* It has no part in the step before the change under way, or before the last one. */
+/* The master has no part in the step before the change under way, or before the last one. */
 static bool is_new(const struct coordinator *c, const struct master *m)
 {
     const struct generation *g = &c->generation;
@@ -552,9 +552,8 @@ uint16_t coordinator_places(const struct coordinator *c)
     return g->stage == GENERATION_OUT ? places | c->config.set.of | c->config.before.of : places;
 }
 
-void coordinator_daemons(struct coordinator *c, int64_t now_ms, const struct coordinator_daemons *seen)
+void coordinator_daemons(struct coordinator *c, const struct coordinator_daemons *seen)
 {
-    (void)now_ms;
     c->generation.daemons = *seen;
     c->generation.told = true;
 }
@@ -586,13 +585,11 @@ static int64_t left_ms(const struct coordinator *c)
     return is_joint(g->step) ? rest_ms : rest_ms + wait_ms(c);
 }
 
-struct reload_answer coordinator_reload_try(const struct coordinator *c, int64_t now_ms,
-                                            const struct coordinator_set *next)
+struct reload_answer coordinator_reload_try(const struct coordinator *c, const struct coordinator_set *next)
 {
     const struct generation *g = &c->generation;
     struct reload_answer answer = {.generation = g->here.generation};
     struct coordinator_set set = *next;
-    (void)now_ms;
     complete(c, &set);
     bool wanted = changes(g) && set.generation == g->next.generation;
     if (g->stage == GENERATION_OUT)
@@ -633,11 +630,10 @@ static void use_places(struct coordinator *c, const struct coordinator_set *next
     c->config.no_kill = (uint16_t)(masters_without(c->config.no_kill, next->of) | (next->no_kill & next->of));
 }
 
-struct reload_answer generation_reload(struct coordinator *c, int64_t now_ms,
-                                       const struct coordinator_set *next)
+struct reload_answer generation_reload(struct coordinator *c, const struct coordinator_set *next)
 {
     struct generation *g = &c->generation;
-    struct reload_answer answer = coordinator_reload_try(c, now_ms, next);
+    struct reload_answer answer = coordinator_reload_try(c, next);
     if (answer.group != RELOAD_TAKEN)
         return answer;
     use_places(c, next, coordinator_places(c));
@@ -677,14 +673,12 @@ static enum group_why why_waiting(const struct coordinator *c)
     return quorum_has(&c->quorum, raised(c, &over, &rest_ms)) ? GROUP_WHY_SINCE : GROUP_WHY_MASTERS;
 }
 
-void coordinator_group_row(const struct coordinator *c, int64_t now_ms, struct group_row *row)
+void coordinator_group_row(const struct coordinator *c, struct group_row *row)
 {
     const struct generation *g = &c->generation;
-    (void)now_ms;
     *row = (struct group_row){.step = g->step,
                               .generation = c->config.set.generation,
                               .set = form_of(g, HERE).hash,
-                              .before = g->before,
                               .voters = c->quorum.of,
                               .needed = c->quorum.needed,
                               .masters = c->config.set.masters,

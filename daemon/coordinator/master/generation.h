@@ -27,8 +27,7 @@ void generation_init(struct coordinator *c);
  * out. */
 bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote, bool all_heard);
 /* coordinator_reload(), but for what follows from it: master_follow_step(). */
-struct reload_answer generation_reload(struct coordinator *c, int64_t now_ms,
-                                       const struct coordinator_set *next);
+struct reload_answer generation_reload(struct coordinator *c, const struct coordinator_set *next);
 
 enum generation_told {
     GENERATION_OURS,
@@ -36,7 +35,7 @@ enum generation_told {
     GENERATION_AHEAD,  /* beyond the next step */
     GENERATION_OTHER,  /* another set has this step, or the one before it */
 };
-/* What a key means to this daemon. */
+/* Tells what a key means to this daemon. */
 enum generation_told generation_told(const struct coordinator *c, const struct group *group);
 /* Whether the master is to be told a later step than the key shows. */
 bool generation_is_late(const struct coordinator *c, const struct master *m, const struct group *group);
@@ -48,7 +47,7 @@ bool generation_forgot(const struct coordinator *c, const struct master *m, cons
 bool generation_is_under_way(const struct coordinator *c);
 /* Whether this daemon may write a key where there is none (rule 5). */
 bool generation_may_write(const struct coordinator *c, const struct master *m);
-/* What the key on that master is to say of step, sets and max_ttl. */
+/* Fills in what the key on that master is to say of step, sets and max_ttl. */
 void generation_mark(const struct coordinator *c, const struct master *m, struct group *group);
 /* Whether the key there has no TTL. */
 bool generation_lasts(const struct coordinator *c, const struct master *m);
