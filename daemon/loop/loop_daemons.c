@@ -10,11 +10,12 @@
 
 enum {
     WRITE_S = 10,
-    PAGE_MS = 60000,  /* between two pages that are read although nobody asks for the list */
-    FRESH_MS = 10000, /* a list that was read so lately is not read again */
-    LATE_S = 1,       /* then who asks for the list gets what has come */
-    PAGE_ROWS = 64,   /* the script's; a longer list has several pages */
-    PAGES = 1024,     /* of a list, at most: a master may never say that one was the last */
+    PAGE_MS = 60000,   /* between two pages that are read although nobody asks for the list */
+    SILENT_MS = 12000, /* a daemon that runs has written itself since */
+    FRESH_MS = 10000,  /* a list that was read so lately is not read again */
+    LATE_S = 1,        /* then who asks for the list gets what has come */
+    PAGE_ROWS = 64,    /* the script's; a longer list has several pages */
+    PAGES = 1024,      /* of a list, at most: a master may never say that one was the last */
     FIRST_ENTRIES = 8,
     NONE = UINT32_MAX,
 };
@@ -388,6 +389,26 @@ static void step_seen(struct coordinator_daemons *seen, const struct daemon_row 
     memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
 }
 
+static bool is_same(const char *word, const char *other)
+{
+    return strcmp(word, other) == 0 && strcmp(word, "?") != 0;
+}
+
+/* A daemon that was killed and started again has two entries until the first one is forgotten. */
+static bool was_restarted(const struct daemons_of *of, const struct daemons_entry *entry, int64_t now_ms)
+{
+    const struct daemon_row *row = &entry->row;
+    if (now_ms - entry->written_ms < SILENT_MS)
+        return false;
+    for (unsigned i = 0; i < of->count; i++) {
+        const struct daemon_row *later = &of->list[i].row;
+        if (of->list[i].written_ms > entry->written_ms && is_same(later->host, row->host) &&
+            is_same(later->listen, row->listen) && strcmp(later->since, row->since) >= 0)
+            return true;
+    }
+    return false;
+}
+
 unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
 {
     int64_t now_ms = clock_boot_ms();
@@ -399,7 +420,8 @@ unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinat
         lists += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
         for (unsigned k = 0; k < of->count; k++) {
             const struct daemons_entry *entry = &of->list[k];
-            if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS || strcmp(entry->row.id, daemons->self.id) == 0)
+            if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS ||
+                strcmp(entry->row.id, daemons->self.id) == 0 || was_restarted(of, entry, now_ms))
                 continue;
             step_seen(seen, &entry->row, first);
             first = false;

@@ -33,6 +33,7 @@ const char *group_why_name(enum group_why why)
         [GROUP_WHY_NO_MARKER] = "no_marker",
         [GROUP_WHY_DAEMON] = "daemon",
         [GROUP_WHY_SINCE] = "since",
+        [GROUP_WHY_KEYS] = "keys",
         [GROUP_WHY_MASTERS] = "masters",
         [GROUP_WHY_OTHER_LIST] = "generation",
     };
@@ -85,6 +86,12 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
         snprintf(out, GROUP_TEXT_BYTES,
                  "locks of the step before may still be held by whoever does not know this one");
         break;
+    case GROUP_WHY_KEYS:
+        snprintf(
+            out, GROUP_TEXT_BYTES,
+            "keys of others are in the way of locks, or of names that are kept, on masters of the next step: "
+            "it waits until they are over, a minute or max_ttl at most");
+        break;
     case GROUP_WHY_MASTERS:
         snprintf(out, GROUP_TEXT_BYTES,
                  "too few masters show the step: see why= in SHOW NODES; where one is gone, start an empty "
@@ -102,7 +109,8 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
 
 bool group_is_usual(const struct group_row *row)
 {
-    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_MASTERS;
+    bool waits = row->why == GROUP_WHY_DAEMON || row->why == GROUP_WHY_SINCE || row->why == GROUP_WHY_KEYS ||
+                 row->why == GROUP_WHY_MASTERS;
     return row->state != GROUP_OUTDATED && (row->why == GROUP_WHY_NONE || waits);
 }
 

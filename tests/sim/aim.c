@@ -666,6 +666,16 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
         p[P_MAX_TTL] = 12000;
         p[P_MIN_TTL] = 5000;
     }
+    if (mutant == MUTANT_MARKS_LEFT) {
+        swarm_calm(plan, swarm);
+        p[P_LISTED] = LISTED_SMOOTH;
+        p[P_SET] = 7;
+        p[P_NAMES] = 4;
+        p[P_MAX_TTL] = 1000;
+        p[P_MIN_TTL] = 300;
+        p[P_FANOUT] = FANOUT_QUORUM;
+        swarm->kept_pct = 40;
+    }
     if (mutant == MUTANT_BOUND_BY_SMALLER)
         swarm->rate[FAULT_CRASH_LOSE] = 60;
     swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
@@ -768,6 +778,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_STEP_AT_ONCE:
     case MUTANT_STEP_WITHOUT_TTL:
     case MUTANT_STEP_LOWERED:
+    case MUTANT_MARKS_LEFT:
     case MUTANT_OUTDATED_EXTENDS:
     case MUTANT_OUTDATED_IGNORED:
     case MUTANT_NEW_COUNTS_UNASKED:

@@ -159,8 +159,8 @@ static bool is_looked_after(const struct sim_world *w, const struct sim_tok *mar
 {
     const struct sim_daemon *d = &w->daemon[mark->daemon];
     bool spare = (unsigned)__builtin_popcount(mark->kept_had) > d->quorum;
-    return w->plan->param[P_CLASS] == CLASS_ROLLING && spare && d->running &&
-           mark->incarnation == d->incarnation;
+    bool rolling = w->plan->param[P_CLASS] == CLASS_ROLLING && spare;
+    return (rolling || generation_smooth(w)) && d->running && mark->incarnation == d->incarnation;
 }
 
 /* A daemon whose clock stood still since it asked tells a grant of keys that ended meanwhile. Its client hears of the

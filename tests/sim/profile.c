@@ -437,21 +437,32 @@ static void draw_watchers(struct sim_plan *plan, uint64_t seed, const struct swa
         plan->param[P_LIAR] = between(&draw, 1, p[P_MASTERS]);
 }
 
-/* Names that are kept after the lock was given back: in every fourth world; not where it is judged how long waiters wait,
- * nor where clocks are set back by hours, since no daemon cuts a mark. */
+/* Marks live through several restarts, or steps, where there are any. */
+static int64_t longest_keep_ms(const int64_t *p)
+{
+    switch (p[P_CLASS]) {
+    case CLASS_ROLLING: return 8 * p[P_MAX_TTL];
+    case CLASS_GENERATION: return 20 * p[P_MAX_TTL];
+    default: return 3 * p[P_MAX_TTL];
+    }
+}
+
+/* Names that are kept after the lock was given back: in every fourth world, and in most where masters are changed; not
+ * where it is judged how long waiters wait, nor where clocks are set back by hours, since no daemon cuts a mark. */
 static void draw_keeps(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 21};
     const int64_t *p = plan->param;
     bool may = p[P_CLASS] != CLASS_DISAGREE && p[P_CLASS] != CLASS_TURNS && p[P_CLASS] != CLASS_SPLIT;
     may = may && p[P_CALM] == CALM_NOT && p[P_FLOOD] == FLOOD_NONE && swarm->rate[FAULT_SET] == 0;
-    int64_t pct = percent(&draw, 25) && may && plan->mutant == MUTANT_NONE ? between(&draw, 5, 80) : 0;
+    int64_t worlds_pct = p[P_CLASS] == CLASS_GENERATION ? 75 : 25;
+    int64_t pct =
+        percent(&draw, worlds_pct) && may && plan->mutant == MUTANT_NONE ? between(&draw, 5, 80) : 0;
     pct = swarm->kept_pct != 0 ? swarm->kept_pct : pct;
     for (unsigned i = 0; i < plan->ops; i++) {
         int64_t *field = plan->op[i].field;
         bool brief = percent(&draw, 50) && plan->mutant == MUTANT_NONE;
-        int64_t longest_ms = (p[P_CLASS] == CLASS_ROLLING ? 8 : 3) * p[P_MAX_TTL]; /* several restarts */
-        int64_t kept_ms = between(&draw, 1, brief ? 200 : longest_ms);
+        int64_t kept_ms = between(&draw, 1, brief ? 200 : longest_keep_ms(p));
         if (percent(&draw, pct))
             field[O_KEPT] = kept_ms;
     }

@@ -299,6 +299,7 @@ struct sim_daemon {
     bool spare;           /* one voter of its step may be missing */
     uint32_t step;        /* by which it votes ... */
     int64_t step_us;      /* ... since then; or its file came then */
+    int64_t keys_us;      /* since then keys hold it up; 0: none do */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];

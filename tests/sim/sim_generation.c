@@ -128,13 +128,11 @@ void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
         swarm->longest_ms[FAULT_CRASH_DAEMON] = 12000;
 }
 
-/* What is not judged where sets change. */
+/* Where masters change under faults, it is not judged whether a watched name is free, or a mark still there. */
 static void leave_out(struct sim_plan *plan)
 {
-    for (unsigned i = 0; i < plan->ops; i++) {
-        int64_t *field = plan->op[i].field;
-        field[O_KEPT] = field[O_WATCH] = field[O_DATA] = field[O_REPEAT] = 0;
-    }
+    for (unsigned i = 0; i < plan->ops && plan->param[P_LISTED] != LISTED_SMOOTH; i++)
+        plan->op[i].field[O_KEPT] = plan->op[i].field[O_WATCH] = 0;
 }
 
 /* Each generation comes to the daemons' files in any order, to some late or never, sometimes before the change before
@@ -205,6 +203,10 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
     if (row.step != d->step)
         trace_add(w, TRACE_STEP, d->index, row.step, row.state, row.voters, row.needed, row.why, 0);
     d->step = row.step;
+    if (row.why != GROUP_WHY_KEYS)
+        d->keys_us = 0;
+    else if (d->keys_us == 0)
+        d->keys_us = w->now_us;
 }
 
 /* Clients know the present max_ttl. */
@@ -263,11 +265,12 @@ static void write_files(struct sim_world *w)
 }
 
 /* Nothing is wrong, and no daemon is late: a change goes on. Each step takes the largest max_ttl, its drift, three
- * seconds of probes, and two or three more for what comes once a second. */
+ * seconds of probes, and two or three more for what comes once a second. It waits for keys a minute at most. */
 static void goes_on(struct sim_world *w, const struct sim_daemon *d)
 {
     const int64_t mask = (1 << GENERATION_BITS) - 1;
     int64_t longest_us = (w->plan->param[P_MAX_TTL] * 101 / 100 + 7000) * 1000;
+    longest_us += d->keys_us != 0 ? 60000000 : 0;
     bool asked = (d->file & mask) * 2 > (int64_t)d->step;
     if (generation_smooth(w) && asked && w->now_us > d->step_us + longest_us)
         violation(w, 5, "d%u is at step %u for %.3f s, though generation %d is asked for", d->index, d->step,

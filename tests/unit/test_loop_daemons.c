@@ -105,6 +105,40 @@ T(steps_of_the_others)
     ck_assert_uint_eq(count, 1);
 }
 
+/* Two entries of host one, the first of which is at step 1, and the second at step 2: the lowest step that counts. */
+static uint32_t lowest_step(const char *age, const char *first, const char *second)
+{
+    struct coordinator_daemons seen;
+    char text[512];
+    snprintf(text, sizeof text,
+             "ok 0\nbbbbbbbb %s host=one %s step=1 marker=2\ncccccccc 0 host=one %s step=2 marker=2", age,
+             first, second);
+    memcpy(daemons.self.id, "aaaaaaaa", 9);
+    for (unsigned i = 0; i < ALL; i++)
+        loop_daemons_forget(&daemons, i);
+    loop_daemons_read_since(&daemons, 0);
+    for (unsigned i = 0; i < ALL; i++)
+        answer(i, text);
+    loop_daemons_steps(&daemons, &seen);
+    return seen.lowest_step;
+}
+
+/* A daemon that was killed is not waited for any more when it runs again. */
+T(steps_of_a_daemon_that_was_restarted)
+{
+    ck_assert_uint_eq(lowest_step("13000", "since=1 listen=/s", "since=2 listen=/s"), 2);
+    ck_assert_uint_eq(lowest_step("13000", "since=1 listen=/s", "since=1 listen=/s"), 2);
+}
+
+/* The first one runs still, was started later, is another one on that host, or does not say where it listens. */
+T(steps_of_daemons_that_were_not_restarted)
+{
+    ck_assert_uint_eq(lowest_step("11000", "since=1 listen=/s", "since=2 listen=/s"), 1);
+    ck_assert_uint_eq(lowest_step("13000", "since=3 listen=/s", "since=2 listen=/s"), 1);
+    ck_assert_uint_eq(lowest_step("13000", "since=1 listen=/s", "since=2 listen=/t"), 1);
+    ck_assert_uint_eq(lowest_step("13000", "since=1", "since=2"), 1);
+}
+
 /* An answer that is no page has told nothing, and a reading that is not over neither. */
 T(steps_of_lists_that_were_not_read)
 {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"
@@ -189,7 +190,7 @@ void data_look(struct coordinator *c, struct round *round, bool late)
         reply->confirmed = (uint8_t)quorum_count(&c->quorum, told);
         reply->masters = (uint8_t)masters_count(c->quorum.of);
         witness_touch(c, round->name);
-    } else if (quorum_blocks(&c->quorum, gone)) {
+    } else if (generation_denies(c, gone)) {
         data_answer(c, round, REPLY_NOTHELD);
     } else if (late || !quorum_has(&c->quorum, told | coming)) {
         struct tally tally = {

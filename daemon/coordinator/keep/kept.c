@@ -11,6 +11,7 @@
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/fresh.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/round.h"
@@ -242,9 +243,9 @@ static void look_moving(struct coordinator *c, struct kept *kept, struct round *
     bool can_move = quorum_has(&c->quorum, yes | (silent & round->votes));
     if (quorum_has(&c->quorum, yes))
         extend(c, kept, round);
-    else if (quorum_blocks(&c->quorum, gone))
+    else if (generation_denies(c, gone))
         kept_fail(c, kept, round, REPLY_NOTHELD, true);
-    else if (late || (!can_move && !quorum_blocks(&c->quorum, gone | silent)))
+    else if (late || (!can_move && !generation_denies(c, gone | silent)))
         kept_fail(c, kept, round, REPLY_NOQUORUM, false);
 }
 
@@ -280,11 +281,12 @@ static bool kept_is_brief(const struct coordinator *c, const struct kept *kept, 
     return kept->told && (int64_t)left_ms + CLOCKS_MS < kept->ends_ms - c->now_ms;
 }
 
-/* A clock that jumped may have ended a key early, so that a missing one proves no release there. */
+/* A clock that jumped may have ended a key early, so that a missing one proves no release there; nor does one that has the
+ * lock's TTL still. */
 static void kept_missed(const struct coordinator *c, struct kept *kept, masters_t bit)
 {
     kept->confirmed = masters_without(kept->confirmed, bit);
-    if ((kept->had & bit) && !(masters_clock_doubted(c) & bit))
+    if (kept->told && (kept->had & bit) && !(masters_clock_doubted(c) & bit))
         kept->gone |= bit;
     kept->had = masters_without(kept->had, bit);
 }

@@ -10,13 +10,14 @@
  *     HEAL where it was forgotten, EXTEND where it would end before the others
  *
  * Where a mark is left unhealed, since a clock is not known or the master refused, a walk comes after a second, then after
- * two, four, up to a minute. */
+ * two, four, up to a minute; each second while masters are changed. */
 #include <assert.h>
 #include <string.h>
 
 #include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/release.h"
+#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
 
@@ -219,7 +220,7 @@ void kept_looked(struct coordinator *c, struct kept *kept, struct round *round, 
     round_decided(c, round);
     c->keeps.asking--;
     kept->asking = false;
-    if (quorum_blocks(&c->quorum, kept->gone)) {
+    if (generation_denies(c, kept->gone)) {
         kept_drop(c, kept);
         return;
     }
@@ -273,7 +274,8 @@ static void walk_end(struct coordinator *c)
         return;
     }
     heap_set(&c->deadlines, &c->keeps.item, c->now_ms + c->keeps.pause_ms);
-    c->keeps.pause_ms = earlier_ms(2 * c->keeps.pause_ms, LONGEST_PAUSE_MS);
+    if (c->generation.stage != GENERATION_RAISING) /* else the step waits for them */
+        c->keeps.pause_ms = earlier_ms(2 * c->keeps.pause_ms, LONGEST_PAUSE_MS);
 }
 
 void kept_walk_timer(struct coordinator *c)

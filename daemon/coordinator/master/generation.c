@@ -9,7 +9,7 @@
 #include "daemon/coordinator/master/master_private.h"
 
 enum { BEFORE, HERE, AFTER }; /* indices of steps[] */
-enum { SINCE_MS = 100, LEAST_F_MS = 3000, PROBES_MS = 1000, HASH_BYTES = 8 };
+enum { SINCE_MS = 100, LEAST_F_MS = 3000, PROBES_MS = 1000, KEYS_MS = 60000, HASH_BYTES = 8 };
 
 static const struct quorum unknown;
 
@@ -360,6 +360,27 @@ static bool leases_came(const struct coordinator *c)
     return true;
 }
 
+/* A mark likewise: what a quorum of this step keeps is to be kept by the next one, too. Where it was released, it is not
+ * set again. */
+static bool marks_came(const struct coordinator *c)
+{
+    const struct quorum *after = &c->generation.steps[AFTER];
+    for (uint32_t slot = 0; slot < c->kepts.fresh; slot++) {
+        const struct kept *kept = pool_at(&c->kepts, slot);
+        if (kept != NULL && kept->told && quorum_has(&c->quorum, kept->had) &&
+            !quorum_has(after, kept->had) && quorum_has(after, masters_without(after->of, kept->gone)))
+            return false;
+    }
+    return true;
+}
+
+/* What a step waits for when all else is ready; in vain, for some time. */
+static bool keys_came(const struct coordinator *c)
+{
+    int64_t waited_ms = c->now_ms - c->generation.ready_ms;
+    return (leases_came(c) && marks_came(c)) || waited_ms >= longer_ms(c->full_ms, KEYS_MS);
+}
+
 static void step_on(struct coordinator *c)
 {
     struct generation *g = &c->generation;
@@ -404,7 +425,7 @@ static void go_on(struct coordinator *c)
     bool ready = quorum_has(&g->steps[AFTER], raised(c, &over, &left_ms)) && quorum_has(&c->quorum, over);
     if (!ready || g->ready_ms == 0)
         g->ready_ms = ready ? c->now_ms : 0;
-    if (ready && (leases_came(c) || c->now_ms - g->ready_ms >= c->full_ms))
+    if (ready && keys_came(c))
         step_on(c);
 }
 
@@ -670,6 +691,8 @@ static enum group_why why_waiting(const struct coordinator *c)
         return GROUP_WHY_NONE;
     if (g->stage == GENERATION_AT)
         return GROUP_WHY_DAEMON;
+    if (g->ready_ms != 0)
+        return GROUP_WHY_KEYS;
     return quorum_has(&c->quorum, raised(c, &over, &rest_ms)) ? GROUP_WHY_SINCE : GROUP_WHY_MASTERS;
 }
 
