@@ -20,7 +20,8 @@ static bool is_taken_long(const struct sim_world *w, const struct sim_daemon *d,
     for (unsigned i = d->first; i < d->masters; i++) {
         const struct sim_master *m = &w->master[i];
         const struct sim_taken *taken = &w->oracle.taken[name][i];
-        have += is_steady(w, m) && taken->there && taken->since_us < w->now_us - STEADY_US &&
+        have += (d->voters & oracle_bit(i)) && is_steady(w, m) && taken->there &&
+                taken->since_us < w->now_us - STEADY_US &&
                 store_there(master_key(m, name), clock_ms(&m->clock, w->now_us));
     }
     return have >= d->quorum;

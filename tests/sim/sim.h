@@ -296,7 +296,8 @@ struct sim_daemon {
     uint32_t limits;      /* of its clients, as its last reload brought them; 0: few */
     int64_t file, wanted; /* its host's file, and the one that the operator has for it: see FAULT_FILE */
     uint16_t open;        /* the places that it dials */
-    bool spare;           /* one voter of its step may be missing */
+    uint16_t voters;      /* of its step */
+    bool spare;           /* one of them may be missing */
     uint32_t step;        /* by which it votes ... */
     int64_t step_us;      /* ... since then; or its file came then */
     int64_t keys_us;      /* since then keys hold it up; 0: none do */

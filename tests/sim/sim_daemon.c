@@ -15,6 +15,7 @@ void daemon_configure(struct sim_world *w, struct sim_daemon *d)
     d->masters = (unsigned)(odd && param[P_ODD_MASTERS] > 0 ? param[P_ODD_MASTERS] : param[P_MASTERS]);
     d->max_ttl_ms = odd && param[P_ODD_MAX_TTL] > 0 ? param[P_ODD_MAX_TTL] : param[P_MAX_TTL];
     d->quorum = d->masters / 2 + 1;
+    d->voters = UINT16_MAX;
     d->first = odd ? (unsigned)param[P_ODD_FIRST] : 0;
     d->masters += d->first;
     d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* max_ttl and its drift */

@@ -132,7 +132,7 @@ void swarm_generation(struct sim_plan *plan, struct swarm *swarm)
 static void leave_out(struct sim_plan *plan)
 {
     for (unsigned i = 0; i < plan->ops && plan->param[P_LISTED] != LISTED_SMOOTH; i++)
-        plan->op[i].field[O_KEPT] = plan->op[i].field[O_WATCH] = 0;
+        plan->op[i].field[O_KEPT] = 0;
 }
 
 /* Each generation comes to the daemons' files in any order, to some late or never, sometimes before the change before
@@ -195,6 +195,7 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
         return;
     coordinator_group_row(d->core, &row);
     d->quorum = row.needed;
+    d->voters = row.voters;
     d->spare = masters_count(row.voters) > row.needed;
     int64_t least_ms = w->plan->param[P_MAX_TTL] / 2; /* no lock that a master forgot need have had longer */
     d->full_us = (least_ms + quorum_drift_ms(least_ms)) * 1000;
