@@ -112,14 +112,14 @@ bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms)
 
 /* ---- the list of a master ---- */
 
-static uint32_t *daemons_head(struct daemons_of *of, const char *id)
+static uint32_t daemons_hash(const char *id)
 {
-    return &of->heads[strtoul(id, NULL, 16) % DAEMONS_HEADS];
+    return (uint32_t)(strtoul(id, NULL, 16) % DAEMONS_HEADS);
 }
 
 static void daemons_link(struct daemons_of *of, uint32_t index)
 {
-    uint32_t *head = daemons_head(of, of->list[index].row.id);
+    uint32_t *head = &of->heads[daemons_hash(of->list[index].row.id)];
     of->list[index].next = *head;
     *head = index;
 }
@@ -138,11 +138,19 @@ static void daemons_expire(struct daemons_of *of)
     of->count = kept;
 }
 
+static struct daemons_entry *daemons_find(const struct daemons_of *of, const char *id)
+{
+    for (uint32_t i = of->heads[daemons_hash(id)]; i != NONE; i = of->list[i].next)
+        if (memcmp(of->list[i].row.id, id, sizeof of->list[i].row.id) == 0)
+            return &of->list[i];
+    return NULL;
+}
+
 static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
 {
-    for (uint32_t i = *daemons_head(of, row->id); i != NONE; i = of->list[i].next)
-        if (memcmp(of->list[i].row.id, row->id, sizeof row->id) == 0)
-            return &of->list[i];
+    struct daemons_entry *found = daemons_find(of, row->id);
+    if (found)
+        return found;
     if (of->count == DAEMONS_MAX)
         return NULL;
     if (of->count == of->capacity) {
@@ -376,36 +384,56 @@ int64_t loop_daemons_age_ms(const struct daemons_shown *shown)
 
 /* ---- steps ---- */
 
+/* Whether it said of itself elsewhere that it has come further: a master that died has told its last. */
+static bool step_is_past(const struct loop_daemons *daemons, const struct daemon_row *row)
+{
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
+        const struct daemons_entry *entry = daemons_find(&daemons->of[i], row->id);
+        if (entry && entry->row.at.step > row->at.step)
+            return true;
+    }
+    return false;
+}
+
+/* A daemon that knows no steps is behind all others. */
 static void step_seen(struct coordinator_daemons *seen, const struct daemon_row *row, bool first)
 {
     const struct daemon_step *at = &row->at;
-    seen->knows_steps &= at->marker >= DAEMONS_MARKER;
+    bool knows = at->marker >= DAEMONS_MARKER;
     if (at->node_timeout_ms > seen->node_timeout_ms)
         seen->node_timeout_ms = at->node_timeout_ms;
-    if (!first && at->step >= seen->lowest_step)
-        return;
-    seen->lowest_step = at->step;
-    memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
+    if (first || (seen->knows_steps && (!knows || at->step < seen->lowest_step))) {
+        seen->lowest_step = at->step;
+        memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
+    }
+    seen->knows_steps &= knows;
+}
+
+static unsigned steps_of(const struct loop_daemons *daemons, const struct daemons_of *of,
+                         struct coordinator_daemons *seen, unsigned others)
+{
+    int64_t now_ms = clock_boot_ms();
+    for (unsigned k = 0; k < of->count; k++) {
+        const struct daemons_entry *entry = &of->list[k];
+        bool is_over = now_ms - entry->written_ms >= DAEMONS_KEEP_MS;
+        if (is_over || strcmp(entry->row.id, daemons->self.id) == 0)
+            continue;
+        if (entry->row.at.marker < DAEMONS_MARKER || !step_is_past(daemons, &entry->row))
+            step_seen(seen, &entry->row, others++ == 0);
+    }
+    return others;
 }
 
 unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
 {
-    int64_t now_ms = clock_boot_ms();
-    unsigned lists = 0;
-    bool first = true;
+    unsigned lists = 0, others = 0;
     *seen = (struct coordinator_daemons){.knows_steps = true};
     for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
         const struct daemons_of *of = &daemons->of[i];
         lists += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
-        for (unsigned k = 0; k < of->count; k++) {
-            const struct daemons_entry *entry = &of->list[k];
-            if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS || strcmp(entry->row.id, daemons->self.id) == 0)
-                continue;
-            step_seen(seen, &entry->row, first);
-            first = false;
-        }
+        others = steps_of(daemons, of, seen, others);
     }
-    if (first)
+    if (others == 0)
         seen->lowest_step = UINT32_MAX; /* there is no other daemon */
     return lists;
 }

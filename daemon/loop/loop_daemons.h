@@ -88,8 +88,9 @@ void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const 
 bool loop_daemons_read(struct loop_daemons *daemons);
 /* The same for a list that is at most so old. */
 bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms);
-/* Tells what the lists say of the steps of the other daemons. A daemon that any master lists counts. Returns how many
- * lists were read from end to end this time. */
+/* Tells what the lists say of the steps of the other daemons. A daemon that any master lists counts, with the
+ * highest step that it says of itself. Returns how many lists were read from end to end this
+ * time. */
 unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen);
 /* This daemon tells something else of itself: it writes itself anew. */
 void loop_daemons_at(struct loop_daemons *daemons, const struct daemon_step *at);

@@ -105,6 +105,35 @@ T(steps_of_the_others)
     ck_assert_uint_eq(count, 1);
 }
 
+/* What a master said before it died holds up nobody for a minute. */
+T(steps_that_a_dead_master_told_last)
+{
+    struct coordinator_daemons seen;
+    loop_daemons_read_since(&daemons, 0);
+    answer(0, "ok 0\naaaaaaaa 0 host=one step=3 marker=2 node_timeout=90");
+    for (unsigned i = 1; i < ALL; i++)
+        answer(i, "ok 0\naaaaaaaa 0 host=one step=4 marker=2 node_timeout=50\n"
+                  "bbbbbbbb 0 host=two step=5 marker=2");
+    loop_daemons_lost(&daemons, 0);
+    ck_assert_uint_eq(loop_daemons_steps(&daemons, &seen), 3);
+    ck_assert_uint_eq(seen.lowest_step, 4);
+    ck_assert_str_eq(seen.lowest_host, "one");
+    ck_assert_int_eq(seen.node_timeout_ms, 50);
+}
+
+/* A daemon that knows no steps is the one that is waited for, whoever else is at step 0. */
+T(who_knows_no_steps)
+{
+    struct coordinator_daemons seen;
+    loop_daemons_read_since(&daemons, 0);
+    for (unsigned i = 0; i < ALL; i++)
+        answer(i, "ok 0\naaaaaaaa 0 host=one step=0 marker=2\nbbbbbbbb 0 host=two\n"
+                  "cccccccc 0 host=three step=0 marker=2");
+    loop_daemons_steps(&daemons, &seen);
+    ck_assert(!seen.knows_steps);
+    ck_assert_str_eq(seen.lowest_host, "two");
+}
+
 /* An answer that is no page has told nothing, and a reading that is not over neither. */
 T(steps_of_lists_that_were_not_read)
 {
