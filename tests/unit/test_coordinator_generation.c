@@ -100,6 +100,32 @@ T(one_of_three_is_replaced)
     forget();
 }
 
+/* A host is named as long as the list of daemons is one of this step. */
+T(who_is_waited_for)
+{
+    struct coordinator_daemons behind = {.lowest_step = 0, .lowest_host = "web2", .knows_steps = true};
+    begin(0, false);
+    reach(0, 2);
+    coordinator_daemons(core, &behind);
+    struct coordinator_set next = set_of(1);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "");
+    dial(3);
+    shake(3);
+    coordinator_daemons(core, &behind);
+    handshakes_until(now + STEP + 3000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "");
+    coordinator_daemons(core, &behind);
+    handshakes_until(now + 2000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "web2");
+    forget();
+}
+
 T(what_a_reload_may_ask_for)
 {
     begin(0, false);

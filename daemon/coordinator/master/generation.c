@@ -686,7 +686,8 @@ void coordinator_group_row(const struct coordinator *c, struct group_row *row)
                               .why = why_waiting(c),
                               .their_step = g->highest,
                               .left_ms = left_ms(c)};
-    memcpy(row->host, g->daemons.lowest_host, sizeof row->host);
+    if (g->told) /* else it may have come further meanwhile */
+        memcpy(row->host, g->daemons.lowest_host, sizeof row->host);
     if (g->stage == GENERATION_OUT)
         row->state = g->once || g->why == GROUP_WHY_OLD_FILE ? GROUP_OUTDATED : GROUP_WAITING;
     else if (is_joint(g->step))
