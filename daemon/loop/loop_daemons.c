@@ -19,6 +19,80 @@ enum {
     NONE = UINT32_MAX,
 };
 
+/* ---- the list of a master ---- */
+
+static uint32_t daemons_hash(const char *id)
+{
+    return (uint32_t)(strtoul(id, NULL, 16) % DAEMONS_HEADS);
+}
+
+static void daemons_link(struct daemons_of *of, uint32_t index)
+{
+    uint32_t *head = &of->heads[daemons_hash(of->list[index].row.id)];
+    of->list[index].next = *head;
+    *head = index;
+}
+
+/* Who is over goes; after a whole reading also who was not there any more, since it said goodbye. */
+static void daemons_expire(struct daemons_of *of, bool was_read)
+{
+    int64_t now_ms = clock_boot_ms();
+    unsigned kept = 0;
+    memset(of->heads, 0xff, sizeof of->heads);
+    for (unsigned i = 0; i < of->count; i++) {
+        bool is_gone = was_read && of->list[i].reading != of->reading;
+        if (is_gone || now_ms - of->list[i].written_ms >= DAEMONS_KEEP_MS)
+            continue;
+        of->list[kept] = of->list[i];
+        daemons_link(of, kept++);
+    }
+    of->count = kept;
+}
+
+static struct daemons_entry *daemons_find(const struct daemons_of *of, const char *id)
+{
+    for (uint32_t i = of->heads[daemons_hash(id)]; i != NONE; i = of->list[i].next)
+        if (memcmp(of->list[i].row.id, id, sizeof of->list[i].row.id) == 0)
+            return &of->list[i];
+    return NULL;
+}
+
+static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
+{
+    struct daemons_entry *found = daemons_find(of, row->id);
+    if (found)
+        return found;
+    if (of->count == DAEMONS_MAX)
+        return NULL;
+    if (of->count == of->capacity) {
+        unsigned capacity = of->capacity ? 2 * of->capacity : FIRST_ENTRIES;
+        struct daemons_entry *list = realloc(of->list, capacity * sizeof *list);
+        if (!list)
+            return NULL;
+        of->list = list;
+        of->capacity = capacity;
+    }
+    of->list[of->count].row = *row;
+    daemons_link(of, of->count);
+    return &of->list[of->count++];
+}
+
+static void daemons_take(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
+{
+    struct daemons_of *of = &daemons->of[master];
+    struct daemon_row row;
+    int64_t age_ms, now_ms = clock_boot_ms();
+    while (daemons_page_next(page, &row, &age_ms)) {
+        struct daemons_entry *entry = daemons_place(of, &row);
+        if (!entry)
+            continue;
+        entry->row = row;
+        entry->written_ms = now_ms - age_ms;
+        entry->reading = of->reading;
+        daemons->stale = true;
+    }
+}
+
 /* ---- asking ---- */
 
 static void daemons_ask(struct loop_daemons *daemons, unsigned master, const char *cursor)
@@ -68,17 +142,26 @@ static void daemons_look(struct loop_daemons *daemons)
     daemons_late(daemons);
 }
 
+static void daemons_whole(struct loop_daemons *daemons, struct daemons_of *of)
+{
+    of->whole_ms = clock_boot_ms();
+    daemons_expire(of, true);
+    daemons->stale = true;
+}
+
 static void daemons_read_on(struct loop_daemons *daemons, unsigned master, const char *next)
 {
     struct daemons_of *of = &daemons->of[master];
     if (of->begins) {
         of->begins = of->broken = false;
+        of->reading++;
         of->pages = PAGES;
         next = "0";
     } else if (of->pages > 0) {
         bool is_last = strcmp(next, "0") == 0;
         of->pages = is_last ? 0 : of->pages - 1;
-        of->whole_ms = is_last && !of->broken ? clock_boot_ms() : of->whole_ms;
+        if (is_last && !of->broken)
+            daemons_whole(daemons, of);
     }
     if (of->pages > 0)
         daemons_ask(daemons, master, next);
@@ -110,83 +193,12 @@ bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms)
     return !daemons->reading;
 }
 
-/* ---- the list of a master ---- */
-
-static uint32_t daemons_hash(const char *id)
-{
-    return (uint32_t)(strtoul(id, NULL, 16) % DAEMONS_HEADS);
-}
-
-static void daemons_link(struct daemons_of *of, uint32_t index)
-{
-    uint32_t *head = &of->heads[daemons_hash(of->list[index].row.id)];
-    of->list[index].next = *head;
-    *head = index;
-}
-
-static void daemons_expire(struct daemons_of *of)
-{
-    int64_t now_ms = clock_boot_ms();
-    unsigned kept = 0;
-    memset(of->heads, 0xff, sizeof of->heads);
-    for (unsigned i = 0; i < of->count; i++) {
-        if (now_ms - of->list[i].written_ms >= DAEMONS_KEEP_MS)
-            continue;
-        of->list[kept] = of->list[i];
-        daemons_link(of, kept++);
-    }
-    of->count = kept;
-}
-
-static struct daemons_entry *daemons_find(const struct daemons_of *of, const char *id)
-{
-    for (uint32_t i = of->heads[daemons_hash(id)]; i != NONE; i = of->list[i].next)
-        if (memcmp(of->list[i].row.id, id, sizeof of->list[i].row.id) == 0)
-            return &of->list[i];
-    return NULL;
-}
-
-static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
-{
-    struct daemons_entry *found = daemons_find(of, row->id);
-    if (found)
-        return found;
-    if (of->count == DAEMONS_MAX)
-        return NULL;
-    if (of->count == of->capacity) {
-        unsigned capacity = of->capacity ? 2 * of->capacity : FIRST_ENTRIES;
-        struct daemons_entry *list = realloc(of->list, capacity * sizeof *list);
-        if (!list)
-            return NULL;
-        of->list = list;
-        of->capacity = capacity;
-    }
-    of->list[of->count].row = *row;
-    daemons_link(of, of->count);
-    return &of->list[of->count++];
-}
-
-static void daemons_take(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
-{
-    struct daemons_of *of = &daemons->of[master];
-    struct daemon_row row;
-    int64_t age_ms, now_ms = clock_boot_ms();
-    while (daemons_page_next(page, &row, &age_ms)) {
-        struct daemons_entry *entry = daemons_place(of, &row);
-        if (!entry)
-            continue;
-        entry->row = row;
-        entry->written_ms = now_ms - age_ms;
-        daemons->stale = true;
-    }
-}
-
 /* ---- writing ---- */
 
 void loop_daemons_write(struct loop_daemons *daemons)
 {
     for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
-        daemons_expire(&daemons->of[i]);
+        daemons_expire(&daemons->of[i], false);
         if (!daemons->of[i].asked)
             daemons_ask_some(daemons, i);
     }

@@ -24,6 +24,7 @@ struct daemons_entry {
     struct daemon_row row;
     uint32_t next;      /* in its list; UINT32_MAX: it is the last */
     int64_t written_ms; /* when the daemon wrote it, on this host's CLOCK_BOOTTIME */
+    uint32_t reading;   /* the last one that found it */
 };
 
 /* The list of one master. */
@@ -33,6 +34,7 @@ struct daemons_of {
     uint32_t heads[DAEMONS_HEADS]; /* lists of entries, by the id: the first one */
     int64_t page_ms;               /* when a page is due that nobody asked for */
     unsigned pages;                /* of a reading that may still follow; 0: none is under way */
+    uint32_t reading;              /* readings that began */
     bool broken;                   /* an answer of this reading was no page */
     int64_t whole_ms;              /* when the whole list was read last; 0: never */
     bool begins;                   /* a reading begins when the present answer has come */

@@ -105,6 +105,30 @@ T(steps_of_the_others)
     ck_assert_uint_eq(count, 1);
 }
 
+/* A daemon that ended took its entry away: it is forgotten with the next whole reading, and not with a page. */
+T(who_said_goodbye)
+{
+    unsigned count;
+    ck_assert(!loop_daemons_read(&daemons));
+    for (unsigned i = 0; i < ALL; i++)
+        answer(i, "ok 0\nbbbbbbbb 0 host=two");
+    loop_daemons_list(&daemons, &count);
+    ck_assert_uint_eq(count, 1);
+    loop_daemons_read_since(&daemons, 0);
+    for (unsigned i = 0; i < ALL; i++) {
+        answer(i, "ok 17\ncccccccc 0 host=three");
+        loop_daemons_list(&daemons, &count);
+        ck_assert_uint_eq(count, i + 1 >= 2 ? 2 : 1);
+    }
+    answer(0, "ok 0");
+    answer(1, "nonsense");
+    answer(2, "ok 0");
+    loop_daemons_list(&daemons, &count);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(loop_daemons_host(&daemons, "bbbbbbbb"), "?");
+    ck_assert_str_eq(loop_daemons_host(&daemons, "cccccccc"), "three");
+}
+
 /* What a master said before it died holds up nobody for a minute. */
 T(steps_that_a_dead_master_told_last)
 {
@@ -172,7 +196,7 @@ T(who_asks_gets_all_pages)
     unsigned count;
     ck_assert(!loop_daemons_read(&daemons));
     for (unsigned i = 0; i < ALL; i++) {
-        answer(i, "ok 17\nbbbbbbbb 0 host=two");
+        answer(i, "ok 17\naaaaaaaa 0 host=one\nbbbbbbbb 0 host=two");
         ck_assert_str_eq(cursor[i], "17");
     }
     for (unsigned i = 0; i < ALL; i++) {
