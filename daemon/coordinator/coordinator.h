@@ -265,7 +265,8 @@ enum group_why {
 struct group_row {
     uint32_t step, generation; /* the latter of the file */
     enum group_state state;
-    uint64_t set; /* the hash of its step */
+    uint64_t set;     /* the hash of its step */
+    uint64_t between; /* that of the step between, while a change is asked for; 0: none is */
     uint16_t voters;
     unsigned needed, masters; /* N of the file's set */
     int64_t max_ttl_ms;

@@ -93,8 +93,9 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_OTHER_LIST:
         snprintf(out, GROUP_TEXT_BYTES,
                  "another daemon has generation %" PRIu32
-                 " with other masters, or another max_ttl: write one list into all files (see \"When it is "
-                 "stuck\" in OPERATING.md)",
+                 " with other masters, or another max_ttl: write one list into all files (see OPERATING.md, "
+                 "When it "
+                 "is stuck)",
                  row->generation);
         break;
     }

@@ -21,6 +21,12 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
     else if (row->why == WHY_UNREADABLE)
         snprintf(out, ADVICE_BYTES, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
                  conf->key_prefix);
+    else if (row->why == WHY_GROUP && row->their_masters == 0 && row->their_set != 0)
+        snprintf(
+            out, ADVICE_BYTES,
+            " max_ttl=%lld their_max_ttl=%lld warn=\"this master's other daemons have another list with this "
+            "generation, or another max_ttl: see event=other_masters, and OPERATING.md, When it is stuck\"",
+            (long long)conf->max_ttl_ms, (long long)row->their_max_ttl_ms);
     else if (row->why == WHY_GROUP && row->their_masters == 0)
         snprintf(
             out, ADVICE_BYTES,

@@ -250,5 +250,7 @@ T(from_three_to_five)
         ck_assert(steps_are_steady(2 * generation));
     }
     needs_what_is_said(votes, 4);
+    for (unsigned i = 0; i < DAEMONS; i++)
+        ck_assert(!daemon_logged(&daemons[i], "event=node_lost"));
     end_story();
 }

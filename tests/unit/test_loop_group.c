@@ -17,6 +17,7 @@ T(words)
         struct group_row row = {.why = (enum group_why)i, .generation = 8, .their_step = 11, .host = "web3"};
         ck_assert_str_ne(group_why_name(row.why), "");
         group_why_text(&row, text);
+        ck_assert_msg(strchr(text, '"') == NULL, "%s: it stands between quotes in the log", text);
         ck_assert_msg(strlen(text) > 20 && strlen(text) < 310, "%s: %s", group_why_name(row.why), text);
     }
 }

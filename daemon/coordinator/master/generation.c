@@ -685,7 +685,9 @@ void coordinator_group_row(const struct coordinator *c, struct group_row *row)
                               .max_ttl_ms = c->config.max_ttl_ms,
                               .why = why_waiting(c),
                               .their_step = g->highest,
-                              .left_ms = left_ms(c)};
+                              .left_ms = c->differing == 0 ? left_ms(c) : 0};
+    if (changes(g))
+        row->between = form_of(g, is_joint(g->step) ? HERE : AFTER).hash;
     if (g->told) /* else it may have come further meanwhile */
         memcpy(row->host, g->daemons.lowest_host, sizeof row->host);
     if (g->stage == GENERATION_OUT)
