@@ -94,6 +94,17 @@ void steps_begin(unsigned count, const char *digits, enum transport transport)
         eventually(rows_with(show(&clients[i], "NODES"), " state=up ") == strlen(digits));
 }
 
+void steps_begin_at_one(unsigned count, const char *digits)
+{
+    cluster_start(&masters, count, UNIX);
+    for (unsigned i = 0; i < DAEMONS; i++) {
+        steps_configure(i, 1, digits, NULL, STEPS_TTL_S);
+        steps_run(i);
+    }
+    for (unsigned i = 0; i < DAEMONS; i++)
+        eventually(rows_with(show(&clients[i], "NODES"), " state=up ") == strlen(digits));
+}
+
 /* ---- what they show ---- */
 
 const char *steps_row(unsigned i)

@@ -19,6 +19,8 @@ void steps_configure(unsigned i, unsigned generation, const char *digits, const 
 
 /* Starts `count` servers, and daemons on those of them that are named, at generation 0. */
 void steps_begin(unsigned count, const char *digits, enum transport transport);
+/* The same, at generation 1 from the first: the servers have never heard of another. */
+void steps_begin_at_one(unsigned count, const char *digits);
 void steps_run(unsigned i);
 void steps_run_with(unsigned i, const char *option);
 void steps_stop(unsigned i);
