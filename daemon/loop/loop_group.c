@@ -293,6 +293,8 @@ void group_look(struct loop_group *group, const struct loop_view *view, struct e
 void group_daemons(const struct loop_view *view, struct coordinator *coordinator)
 {
     struct coordinator_daemons seen;
-    if (loop_daemons_steps(view->daemons, &seen) >= loop_quorum(view).needed) /* fewer may miss one */
+    struct group_row row;
+    coordinator_group_row(view->coordinator, &row);
+    if (loop_daemons_steps(view->daemons, &seen) >= row.needed) /* fewer may miss one */
         coordinator_daemons(coordinator, &seen);
 }

@@ -104,6 +104,8 @@ T(a_user_without_the_channel)
 T(masters_without_room_for_the_channel)
 {
     begin("");
+    listening(&a);
+    listening(&b); /* a connection that is not subscribed yet would outlive CLIENT KILL TYPE pubsub */
     for (unsigned i = 0; i < 3; i++)
         redis_typed(&masters.server[i], "CONFIG SET maxclients 1\r\nCLIENT KILL TYPE pubsub");
     eventually(daemon_logged(&other, "event=wake_refused"));

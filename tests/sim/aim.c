@@ -767,6 +767,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_STEP_BY_MAJORITY:
     case MUTANT_STEP_AT_ONCE:
     case MUTANT_STEP_WITHOUT_TTL:
+    case MUTANT_STEP_LOWERED:
     case MUTANT_OUTDATED_EXTENDS:
     case MUTANT_OUTDATED_IGNORED:
     case MUTANT_NEW_COUNTS_UNASKED:

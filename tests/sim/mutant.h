@@ -163,6 +163,7 @@
     X(STEP_BY_MAJORITY, "step_by_majority", "a majority is enough between two sets")                        \
     X(STEP_AT_ONCE, "step_at_once", "a daemon goes on as soon as a quorum shows the next step")             \
     X(STEP_WITHOUT_TTL, "step_without_ttl", "... or waits only for probes, and not for locks to end")       \
+    X(STEP_LOWERED, "step_lowered", "* an earlier step is written over a later one")                        \
     X(OUTDATED_EXTENDS, "outdated_extends", "an outdated daemon goes on renewing")                          \
     X(OUTDATED_IGNORED, "outdated_ignored", "a step beyond the next one counts as well")                    \
     X(NEW_COUNTS_UNASKED, "new_counts_unasked", "a new master has a lock that was never set there")         \

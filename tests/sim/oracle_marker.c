@@ -60,8 +60,12 @@ void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, cons
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
 {
     const struct store_group *before = &w->oracle.group_before, *after = &m->store.group;
-    if (msg->verb != COMMAND_GROUP_SET || before->kind != STORE_GROUP_OURS ||
-        after->kind != STORE_GROUP_OURS || memcmp(before->group.run_id, after->group.run_id, RUN_ID_HEX) != 0)
+    if (msg->verb != COMMAND_GROUP_SET || before->kind != STORE_GROUP_OURS || after->kind != STORE_GROUP_OURS)
+        return;
+    if (after->group.step < before->group.step)
+        violation(w, 9, "d%u lowers the step of m%u's marker from %u to %u", w->conn[msg->conn].daemon,
+                  m->index, before->group.step, after->group.step);
+    if (memcmp(before->group.run_id, after->group.run_id, RUN_ID_HEX) != 0)
         return;
     if (after->group.from_ms < before->group.from_ms)
         violation(w, 7, "d%u lowers the from= of m%u's marker by %lld ms", w->conn[msg->conn].daemon,

@@ -109,6 +109,8 @@ static bool group_written(const struct store *s, int64_t now_ms, const struct st
     *written = command->group;
     if (there && s->group.kind == STORE_GROUP_RUBBISH)
         return false;
+    if (mutant(MUTANT_STEP_LOWERED) && there && s->group.group.step > written->step)
+        return true;
     if (!group_model_writes(command->verb, there, &s->group.group, written, (int64_t)command->waited_ms,
                             now_ms))
         return false;

@@ -188,7 +188,7 @@ static void set_back(struct coordinator *c, const struct round *round)
     struct release_order order = {.name = round->name,
                                   .token = &round->token,
                                   .back = &round->resume->old,
-                                  .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */
+                                  .ttl_ms = c->longest_ttl_ms, /* the old token's may have been any */
                                   .may = round->resume->may};
     if (round->resume->given_back) {
         order.back = NULL;

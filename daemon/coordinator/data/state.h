@@ -646,13 +646,13 @@ struct coordinator {
     const struct mode *modes[MODES];
     struct quorum quorum; /* who votes, and how many of them are needed */
     struct generation generation;
-    /* config.max_ttl_ms is the largest of the steps s-1, s and s+1; locks get the smaller one of s and s+1. */
-    int64_t ttl_most_ms;
-    int64_t full_ms;       /* length of a full quarantine: max_ttl and its drift */
-    int64_t now_ms;        /* CLOCK_BOOTTIME plus behind_ms */
-    int64_t behind_ms;     /* for how long CLOCK_BOOTTIME stood still in all */
-    int64_t stall_seen_ms; /* when behind_ms grew last */
-    int64_t stall_ms;      /* by how much it grew then; growth less than full_ms before is included */
+    int64_t longest_ttl_ms; /* the largest max_ttl of the steps s-1, s and s+1: every bound is made from it */
+    int64_t ttl_most_ms;    /* the smaller max_ttl of s and s+1: what locks get */
+    int64_t full_ms;        /* length of a full quarantine: longest_ttl_ms and its drift */
+    int64_t now_ms;         /* CLOCK_BOOTTIME plus behind_ms */
+    int64_t behind_ms;      /* for how long CLOCK_BOOTTIME stood still in all */
+    int64_t stall_seen_ms;  /* when behind_ms grew last */
+    int64_t stall_ms;       /* by how much it grew then; growth less than full_ms before is included */
     struct trial trial;
     const struct coordinator_event *event; /* (ref) the present step's event */
     struct actions *actions;               /* (ref) the present step's actions */

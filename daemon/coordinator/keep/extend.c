@@ -248,8 +248,8 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
     uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes & c->quorum.of, c->quorum.needed);
     /* No daemon sends a TTL above max_ttl: another program set this one, and no client is told to rely on
      * it. */
-    if (ttl_ms > (uint64_t)c->config.max_ttl_ms)
-        ttl_ms = (uint64_t)c->config.max_ttl_ms;
+    if (ttl_ms > (uint64_t)c->longest_ttl_ms)
+        ttl_ms = (uint64_t)c->longest_ttl_ms;
     int64_t until_ms = quorum_until_ms(round->t0_ms, (int64_t)ttl_ms);
     if (until_ms - c->now_ms < c->config.min_validity_ms)
         end_expiring(c, round);

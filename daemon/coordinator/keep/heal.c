@@ -152,7 +152,7 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)
 {
     /* A key that RESUME moved may have longer to live than was asked for. */
-    int64_t told_ms = at_most(round->told_ms, c->config.max_ttl_ms);
+    int64_t told_ms = at_most(round->told_ms, c->longest_ttl_ms);
     uint32_t until = noted(lease, round->t0_ms + (told_ms > round->ttl_ms ? told_ms : round->ttl_ms));
     lease->copies.memories = round->memories;
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -213,7 +213,7 @@ static void extended(struct coordinator *c, struct lease *lease, const struct ro
                      uint64_t ttl_ms)
 {
     lease->copies.sent |= masters_bit(master);
-    acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->config.max_ttl_ms)));
+    acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->longest_ttl_ms)));
 }
 
 /* The master does not have the key. Unless its last TTL may be over, with all the drift that is allowed

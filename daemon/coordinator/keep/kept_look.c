@@ -93,8 +93,7 @@ void kept_drop(struct coordinator *c, struct kept *kept)
                                   .token = &was.token,
                                   .other = was.told ? NULL : &was.key,
                                   .third = was.told || !was.has_other ? NULL : &was.other,
-                                  .ttl_ms =
-                                      was.keep_ms > c->config.max_ttl_ms ? was.keep_ms : c->config.max_ttl_ms,
+                                  .ttl_ms = was.keep_ms > c->longest_ttl_ms ? was.keep_ms : c->longest_ttl_ms,
                                   .may = was.sent,
                                   .resource = waiting_for(c, name),
                                   .known = true,

@@ -205,7 +205,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     lease_hold(c, lease, session, round->request, lease_ends_ms(round, round->resume->max_ms));
     /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
      * longest. */
-    lease->copies.longest_ms = (int32_t)c->config.max_ttl_ms;
+    lease->copies.longest_ms = (int32_t)c->longest_ttl_ms;
     lease->copies.may = lease->copies.sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;

@@ -35,7 +35,7 @@ void own_give_back(struct coordinator *c, struct lease *lease, uint64_t session,
                                   .token = &shown[0],
                                   .other = tokens > 1 ? &shown[1] : NULL,
                                   .third = tokens > 2 ? &shown[2] : NULL,
-                                  .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
+                                  .ttl_ms = c->longest_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->copies.sent,
                                   .sent = lease->copies.sent | lease->copies.may | lease->copies.granted,
                                   .resource = resource,

@@ -23,7 +23,7 @@ static void send_by(struct coordinator *c, const struct release *release, master
     if (release->has_third)
         command->third = release->third;
     if (release->wakes) {
-        command->number = 2 * (uint64_t)c->config.max_ttl_ms;
+        command->number = 2 * (uint64_t)c->longest_ttl_ms;
         command->stays = release->stays;
     }
 }

@@ -92,10 +92,10 @@ static void apply(struct coordinator *c)
     for (unsigned i = BEFORE; i <= AFTER; i++)
         g->steps[i] = form_of(g, i).quorum;
     c->quorum = g->steps[HERE];
-    c->config.max_ttl_ms = longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
+    c->longest_ttl_ms = longer_ms(g->here.max_ttl_ms, longer_ms(g->next.max_ttl_ms, g->past.max_ttl_ms));
     c->ttl_most_ms =
         is_joint(g->step) ? earlier_ms(g->here.max_ttl_ms, g->next.max_ttl_ms) : g->here.max_ttl_ms;
-    c->full_ms = c->config.max_ttl_ms + quorum_drift_ms(c->config.max_ttl_ms);
+    c->full_ms = c->longest_ttl_ms + quorum_drift_ms(c->longest_ttl_ms);
     g->moved = masters_all(c->config.masters);
 }
 
@@ -210,7 +210,7 @@ bool generation_forgot(const struct coordinator *c, const struct master *m, cons
         return true;
     if (g->by_word && group->step < g->step)
         return true;
-    return group->step < g->step && group->max_ttl_ms < c->config.max_ttl_ms;
+    return group->step < g->step && group->max_ttl_ms < c->longest_ttl_ms;
 }
 
 bool generation_is_under_way(const struct coordinator *c)
@@ -716,7 +716,7 @@ void coordinator_group_row(const struct coordinator *c, struct group_row *row)
                               .voters = c->quorum.of,
                               .needed = c->quorum.needed,
                               .masters = c->config.set.masters,
-                              .max_ttl_ms = c->config.max_ttl_ms,
+                              .max_ttl_ms = c->longest_ttl_ms,
                               .why = why_waiting(c),
                               .their_step = g->highest,
                               .left_ms = c->differing == 0 ? left_ms(c) : 0};

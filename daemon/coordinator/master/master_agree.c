@@ -28,7 +28,7 @@ void agree_write(struct coordinator *c, struct master *m, enum command_verb verb
 static bool stops(const struct coordinator *c)
 {
     return quorum_blocks(&c->quorum, c->differing) || c->later != 0 ||
-           c->now_ms - c->differ_ms >= c->config.max_ttl_ms;
+           c->now_ms - c->differ_ms >= c->longest_ttl_ms;
 }
 
 /* Grants that are under way fail. */
@@ -54,7 +54,7 @@ static void differ(struct coordinator *c, struct master *m, const struct vote *v
     bool first = c->differing == 0;
     if (first) {
         c->differ_ms = c->now_ms;
-        c->differ_ttl_ms = c->config.max_ttl_ms;
+        c->differ_ttl_ms = c->longest_ttl_ms;
     }
     c->differing |= masters_bit(m->index);
     if (vote->kind == VOTE_UNREADABLE)

@@ -13,7 +13,7 @@ enum {
 
 int64_t master_group_px_ms(const struct coordinator *c)
 {
-    int64_t twice_ms = 2 * c->config.max_ttl_ms;
+    int64_t twice_ms = 2 * c->longest_ttl_ms;
     return twice_ms > KEEP_MS ? twice_ms : KEEP_MS;
 }
 

@@ -59,7 +59,7 @@ static int64_t own_us(const struct coordinator *c)
 uint64_t wall_proposal_us(const struct coordinator *c)
 {
     int64_t us = own_us(c) + (int64_t)c->lead_us;
-    int64_t most_us = median_us(c) + c->config.max_ttl_ms * 1000 / 2;
+    int64_t most_us = median_us(c) + c->longest_ttl_ms * 1000 / 2;
     bool bounds = wall_is_known(c) && us > most_us;
     return (uint64_t)(bounds ? most_us : us);
 }
@@ -69,7 +69,7 @@ uint64_t wall_most_us(const struct coordinator *c)
     int64_t us = own_us(c);
     if (wall_is_known(c) && us > median_us(c))
         us = median_us(c);
-    return (uint64_t)(us + c->config.max_ttl_ms * 1000 / 2);
+    return (uint64_t)(us + c->longest_ttl_ms * 1000 / 2);
 }
 
 uint64_t wall_bound_us(const struct coordinator *c)
@@ -77,7 +77,7 @@ uint64_t wall_bound_us(const struct coordinator *c)
     int64_t us = own_us(c);
     if (wall_is_known(c) && us < median_us(c))
         us = median_us(c);
-    uint64_t bound_us = (uint64_t)(us + c->config.max_ttl_ms * 1000 + DAY_US);
+    uint64_t bound_us = (uint64_t)(us + c->longest_ttl_ms * 1000 + DAY_US);
     return bound_us < FENCE_MAX ? bound_us : FENCE_MAX;
 }
 

@@ -104,7 +104,7 @@ static void slots_look_send(struct coordinator *c, const struct round *round, ma
     struct command command = {.verb = COMMAND_LOOK,
                               .ref = round->id,
                               .slots = (uint16_t)slots->n,
-                              .number = 2 * (uint64_t)c->config.max_ttl_ms,
+                              .number = 2 * (uint64_t)c->longest_ttl_ms,
                               .waited_ms = (uint64_t)(c->now_ms - slots->queue.head->asked_ms)};
     if (slots->joined)
         command.to = c->config.self;

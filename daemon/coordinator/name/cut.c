@@ -8,7 +8,7 @@ enum { AGAIN_MS = 10000 };
 /* No daemon tells anybody more than its max_ttl. While daemons disagree about it, the largest one counts. */
 static uint64_t in_force_ms(const struct coordinator *c)
 {
-    int64_t most_ms = c->config.max_ttl_ms;
+    int64_t most_ms = c->longest_ttl_ms;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *master = &c->masters[i];
         if (master->memory.strange && master->memory.theirs.max_ttl_ms > most_ms)

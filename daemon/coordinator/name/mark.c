@@ -7,7 +7,7 @@ void mark_along(struct coordinator *c, const struct name *name, masters_t master
         return;
     struct command *command = action_command(c, masters, COMMAND_ALONG, name);
     command->to = c->config.self;
-    command->number = 2 * (uint64_t)c->config.max_ttl_ms;
+    command->number = 2 * (uint64_t)c->longest_ttl_ms;
 }
 
 void mark_remove(struct coordinator *c, struct resource *resource)

@@ -28,8 +28,7 @@ bool wake_is_contended(const struct coordinator *c, const struct resource *resou
 
 static struct command command_of(const struct coordinator *c, enum command_verb verb, const struct name *name)
 {
-    struct command command = {
-        .verb = verb, .to = c->config.self, .number = 2 * (uint64_t)c->config.max_ttl_ms};
+    struct command command = {.verb = verb, .to = c->config.self, .number = 2 * (uint64_t)c->longest_ttl_ms};
     name_copy(&command.name, name);
     return command;
 }
@@ -97,7 +96,7 @@ static int64_t over_ms(const struct coordinator *c, const struct queue *queue)
 static int64_t sleep_ms(struct coordinator *c, const struct queue *queue)
 {
     if (quorum_has(&c->quorum, queue->wake.kept))
-        return c->config.max_ttl_ms;
+        return c->longest_ttl_ms;
     return random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS);
 }
 

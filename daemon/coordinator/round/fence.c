@@ -31,7 +31,7 @@ uint64_t fence_propose(struct coordinator *c, struct resource *resource)
 static void follow_score(struct coordinator *c, uint64_t score)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
-    uint64_t most_us = (uint64_t)c->config.max_ttl_ms * 1000 / 2;
+    uint64_t most_us = (uint64_t)c->longest_ttl_ms * 1000 / 2;
     if (score <= wall_us + c->lead_us)
         return;
     uint64_t lead_us = score - wall_us;

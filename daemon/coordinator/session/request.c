@@ -93,9 +93,9 @@ static bool bad_times(struct coordinator *c, const struct coordinator_event *eve
     if (ttl_ms < c->config.min_ttl_ms) {
         text = TEXT_TTL_TOO_SHORT;
         limit_ms = c->config.min_ttl_ms;
-    } else if (ttl_ms > c->config.max_ttl_ms) {
+    } else if (ttl_ms > c->longest_ttl_ms) {
         text = TEXT_TTL_TOO_LONG;
-        limit_ms = c->config.max_ttl_ms;
+        limit_ms = c->longest_ttl_ms;
     } else if (what->max_ms >= 0 && what->max_ms < ttl_ms) {
         text = TEXT_MAX_BELOW_TTL;
         limit_ms = ttl_ms;
@@ -191,7 +191,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     struct release_order order = {
         .name = intern_name(&c->intern, &what->name),
         .token = &what->token,
-        .ttl_ms = c->config.max_ttl_ms,
+        .ttl_ms = c->longest_ttl_ms,
         .may = coordinator_places(c), /* which masters were sent the key is not known here */
         .resource = fit_unlock(c, what),
         .wakes = true, /* which daemons wait for the lock is not known here */
