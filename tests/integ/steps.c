@@ -105,6 +105,19 @@ void steps_begin_at_one(unsigned count, const char *digits)
         eventually(rows_with(show(&clients[i], "NODES"), " state=up ") == strlen(digits));
 }
 
+void steps_reload(unsigned i, unsigned generation, const char *digits, const char *before)
+{
+    steps_configure(i, generation, digits, before, STEPS_TTL_S);
+    steps_hup(i);
+}
+
+void steps_restart(unsigned i, unsigned generation, const char *digits, const char *before)
+{
+    steps_stop(i);
+    steps_configure(i, generation, digits, before, STEPS_TTL_S);
+    steps_run(i);
+}
+
 /* ---- what they show ---- */
 
 const char *steps_row(unsigned i)

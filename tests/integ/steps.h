@@ -26,6 +26,8 @@ void steps_run_with(unsigned i, const char *option);
 void steps_stop(unsigned i);
 void steps_kill(unsigned i);
 void steps_hup(unsigned i); /* returns when the daemon has read its file */
+void steps_reload(unsigned i, unsigned generation, const char *digits, const char *before);
+void steps_restart(unsigned i, unsigned generation, const char *digits, const char *before);
 
 const char *steps_row(unsigned i); /* SHOW GROUP */
 /* Whether each word of these is in the row: "step=1 why=daemon host=...", where "..." is any value. */
