@@ -149,7 +149,7 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@tests/demo.sh $(BUILD)/redlockd
 
 # The tests that take longest begin first.
-LONGEST  := $(patsubst %,$(INTEG):test_%,restarts redlock_lost masters group clock_reconnect roles library_loop acl)
+LONGEST  := $(patsubst %,$(INTEG):test_%,restarts generation story stuck_daemons redlock_lost masters group clock_reconnect roles library_loop acl)
 TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG_TESTS)) $(CHECKS) $(UNIT_TESTS)
 TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
 

@@ -198,7 +198,7 @@ run_block() { # where, language, comment, file
 }
 
 run_blocks() { # page
-    local page=$1 text comment='' language='' number=0 began=0
+    local page=$1 text comment='' language='' number=0 began=0 indent=''
     folder=$work/${page//\//_}.d
     mkdir -p "$folder/files"
     for text in first-step second-step backup; do
@@ -207,15 +207,15 @@ run_blocks() { # page
     done
     while IFS= read -r text; do
         number=$((number + 1))
-        if [ $began -eq 0 ] && [[ $text =~ ^'```'(.*)$ ]]; then
-            language=${BASH_REMATCH[1]} began=$number
+        if [ $began -eq 0 ] && [[ $text =~ ^(' '*)'```'(.*)$ ]]; then # in the items of lists, too
+            indent=${BASH_REMATCH[1]} language=${BASH_REMATCH[2]} began=$number
             : >"$work/lines"
-        elif [ $began -gt 0 ] && [ "$text" = '```' ]; then
+        elif [ $began -gt 0 ] && [ "$text" = "$indent"'```' ]; then
             run_block "$page:$began" "$language" "$comment" "$work/lines"
             began=0 comment=''
         elif [ $began -gt 0 ]; then
-            printf '%s\n' "$text" >>"$work/lines"
-        elif [[ $text =~ ^'<!-- '(.*)' -->'$ ]]; then
+            printf '%s\n' "${text#"$indent"}" >>"$work/lines"
+        elif [[ $text =~ ^' '*'<!-- '(.*)' -->'$ ]]; then
             comment=${BASH_REMATCH[1]}
         else
             comment=''

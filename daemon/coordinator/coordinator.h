@@ -45,7 +45,7 @@ struct coordinator_config {
     unsigned masters;              /* the places in use at the start, 1..MASTERS */
     struct coordinator_set set;    /* of the file; if it has no masters, then all places are its servers */
     struct coordinator_set before; /* the generation before, if the file tells it (nodes_before) */
-    bool begin_at;                 /* the operator says that no daemon votes by another generation (rule 4) */
+    bool begin_at; /* the operator says that no daemon votes by another generation, at the start (rule 4) */
     int64_t default_ttl_ms;
     int64_t min_ttl_ms;
     int64_t max_ttl_ms;      /* a master that lost its memory is kept out for max_ttl and its drift */
@@ -255,10 +255,10 @@ enum group_why {
     GROUP_WHY_LOAD_FIRST,   /* the file's generation is too far ahead: load their_step / 2 first */
     GROUP_WHY_NEEDS_BEFORE, /* nodes_before is missing */
     GROUP_WHY_NOT_SETTLED,  /* no daemon votes by the step where this one has to begin */
-    GROUP_WHY_NO_MARKER,  /* no master knows a generation: begin_at is needed, or an answer of all masters */
-    GROUP_WHY_DAEMON,     /* the daemon on that host has not come so far */
-    GROUP_WHY_SINCE,      /* max_ttl, its drift and more must be over since the step was raised */
-    GROUP_WHY_KEYS,       /* locks, or names that are kept, are on too few of the next step's masters */
+    GROUP_WHY_NO_MARKER, /* too few masters know a generation: begin_at is needed, or an answer of all masters */
+    GROUP_WHY_DAEMON,    /* the daemon on that host has not come so far */
+    GROUP_WHY_SINCE,     /* max_ttl, its drift and more must be over since the step was raised */
+    GROUP_WHY_KEYS,      /* locks, or names that are kept, are on too few of the next step's masters */
     GROUP_WHY_MASTERS,    /* a quorum does not show the step yet */
     GROUP_WHY_OTHER_LIST, /* another list has this generation */
 };
@@ -266,7 +266,8 @@ enum group_why {
 struct group_row {
     uint32_t step, generation; /* the latter of the file */
     enum group_state state;
-    uint64_t set; /* the hash of its step */
+    uint64_t set;     /* the hash of its step */
+    uint64_t between; /* that of the step between, while a change is asked for; 0: none is */
     uint16_t voters;
     unsigned needed, masters; /* N of the file's set */
     int64_t max_ttl_ms;

@@ -184,7 +184,9 @@ static void look_at_group(struct loop *loop)
 {
     close_places(loop);
     group_look(&loop->group, &loop->view, &loop->status.events);
-    loop_set_steady(&loop->set, &loop->group.row);
+    loop_set_group(&loop->set, &loop->group.row);
+    loop_set_look(&loop->set,
+                  loop->coordinator); /* a reload may make a key another's, and no state changes */
 }
 
 static void end_turn(struct loop *loop)

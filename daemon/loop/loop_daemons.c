@@ -20,6 +20,80 @@ enum {
     NONE = UINT32_MAX,
 };
 
+/* ---- the list of a master ---- */
+
+static uint32_t daemons_hash(const char *id)
+{
+    return (uint32_t)(strtoul(id, NULL, 16) % DAEMONS_HEADS);
+}
+
+static void daemons_link(struct daemons_of *of, uint32_t index)
+{
+    uint32_t *head = &of->heads[daemons_hash(of->list[index].row.id)];
+    of->list[index].next = *head;
+    *head = index;
+}
+
+/* Who is over goes; after a whole reading also who was not there any more, since it said goodbye. */
+static void daemons_expire(struct daemons_of *of, bool was_read)
+{
+    int64_t now_ms = clock_boot_ms();
+    unsigned kept = 0;
+    memset(of->heads, 0xff, sizeof of->heads);
+    for (unsigned i = 0; i < of->count; i++) {
+        bool is_gone = was_read && of->list[i].reading != of->reading;
+        if (is_gone || now_ms - of->list[i].written_ms >= DAEMONS_KEEP_MS)
+            continue;
+        of->list[kept] = of->list[i];
+        daemons_link(of, kept++);
+    }
+    of->count = kept;
+}
+
+static struct daemons_entry *daemons_find(const struct daemons_of *of, const char *id)
+{
+    for (uint32_t i = of->heads[daemons_hash(id)]; i != NONE; i = of->list[i].next)
+        if (memcmp(of->list[i].row.id, id, sizeof of->list[i].row.id) == 0)
+            return &of->list[i];
+    return NULL;
+}
+
+static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
+{
+    struct daemons_entry *found = daemons_find(of, row->id);
+    if (found)
+        return found;
+    if (of->count == DAEMONS_MAX)
+        return NULL;
+    if (of->count == of->capacity) {
+        unsigned capacity = of->capacity ? 2 * of->capacity : FIRST_ENTRIES;
+        struct daemons_entry *list = realloc(of->list, capacity * sizeof *list);
+        if (!list)
+            return NULL;
+        of->list = list;
+        of->capacity = capacity;
+    }
+    of->list[of->count].row = *row;
+    daemons_link(of, of->count);
+    return &of->list[of->count++];
+}
+
+static void daemons_take(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
+{
+    struct daemons_of *of = &daemons->of[master];
+    struct daemon_row row;
+    int64_t age_ms, now_ms = clock_boot_ms();
+    while (daemons_page_next(page, &row, &age_ms)) {
+        struct daemons_entry *entry = daemons_place(of, &row);
+        if (!entry)
+            continue;
+        entry->row = row;
+        entry->written_ms = now_ms - age_ms;
+        entry->reading = of->reading;
+        daemons->stale = true;
+    }
+}
+
 /* ---- asking ---- */
 
 static void daemons_ask(struct loop_daemons *daemons, unsigned master, const char *cursor)
@@ -69,17 +143,26 @@ static void daemons_look(struct loop_daemons *daemons)
     daemons_late(daemons);
 }
 
+static void daemons_whole(struct loop_daemons *daemons, struct daemons_of *of)
+{
+    of->whole_ms = clock_boot_ms();
+    daemons_expire(of, true);
+    daemons->stale = true;
+}
+
 static void daemons_read_on(struct loop_daemons *daemons, unsigned master, const char *next)
 {
     struct daemons_of *of = &daemons->of[master];
     if (of->begins) {
         of->begins = of->broken = false;
+        of->reading++;
         of->pages = PAGES;
         next = "0";
     } else if (of->pages > 0) {
         bool is_last = strcmp(next, "0") == 0;
         of->pages = is_last ? 0 : of->pages - 1;
-        of->whole_ms = is_last && !of->broken ? clock_boot_ms() : of->whole_ms;
+        if (is_last && !of->broken)
+            daemons_whole(daemons, of);
     }
     if (of->pages > 0)
         daemons_ask(daemons, master, next);
@@ -111,75 +194,12 @@ bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms)
     return !daemons->reading;
 }
 
-/* ---- the list of a master ---- */
-
-static uint32_t *daemons_head(struct daemons_of *of, const char *id)
-{
-    return &of->heads[strtoul(id, NULL, 16) % DAEMONS_HEADS];
-}
-
-static void daemons_link(struct daemons_of *of, uint32_t index)
-{
-    uint32_t *head = daemons_head(of, of->list[index].row.id);
-    of->list[index].next = *head;
-    *head = index;
-}
-
-static void daemons_expire(struct daemons_of *of)
-{
-    int64_t now_ms = clock_boot_ms();
-    unsigned kept = 0;
-    memset(of->heads, 0xff, sizeof of->heads);
-    for (unsigned i = 0; i < of->count; i++) {
-        if (now_ms - of->list[i].written_ms >= DAEMONS_KEEP_MS)
-            continue;
-        of->list[kept] = of->list[i];
-        daemons_link(of, kept++);
-    }
-    of->count = kept;
-}
-
-static struct daemons_entry *daemons_place(struct daemons_of *of, const struct daemon_row *row)
-{
-    for (uint32_t i = *daemons_head(of, row->id); i != NONE; i = of->list[i].next)
-        if (memcmp(of->list[i].row.id, row->id, sizeof row->id) == 0)
-            return &of->list[i];
-    if (of->count == DAEMONS_MAX)
-        return NULL;
-    if (of->count == of->capacity) {
-        unsigned capacity = of->capacity ? 2 * of->capacity : FIRST_ENTRIES;
-        struct daemons_entry *list = realloc(of->list, capacity * sizeof *list);
-        if (!list)
-            return NULL;
-        of->list = list;
-        of->capacity = capacity;
-    }
-    of->list[of->count].row = *row;
-    daemons_link(of, of->count);
-    return &of->list[of->count++];
-}
-
-static void daemons_take(struct loop_daemons *daemons, unsigned master, struct daemons_page *page)
-{
-    struct daemons_of *of = &daemons->of[master];
-    struct daemon_row row;
-    int64_t age_ms, now_ms = clock_boot_ms();
-    while (daemons_page_next(page, &row, &age_ms)) {
-        struct daemons_entry *entry = daemons_place(of, &row);
-        if (!entry)
-            continue;
-        entry->row = row;
-        entry->written_ms = now_ms - age_ms;
-        daemons->stale = true;
-    }
-}
-
 /* ---- writing ---- */
 
 void loop_daemons_write(struct loop_daemons *daemons)
 {
     for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
-        daemons_expire(&daemons->of[i]);
+        daemons_expire(&daemons->of[i], false);
         if (!daemons->of[i].asked)
             daemons_ask_some(daemons, i);
     }
@@ -377,16 +397,29 @@ int64_t loop_daemons_age_ms(const struct daemons_shown *shown)
 
 /* ---- steps ---- */
 
+/* Whether it said of itself elsewhere that it has come further: a master that died has told its last. */
+static bool step_is_past(const struct loop_daemons *daemons, const struct daemon_row *row)
+{
+    for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
+        const struct daemons_entry *entry = daemons_find(&daemons->of[i], row->id);
+        if (entry && entry->row.at.step > row->at.step)
+            return true;
+    }
+    return false;
+}
+
+/* A daemon that knows no steps is behind all others. */
 static void step_seen(struct coordinator_daemons *seen, const struct daemon_row *row, bool first)
 {
     const struct daemon_step *at = &row->at;
-    seen->knows_steps &= at->marker >= DAEMONS_MARKER;
+    bool knows = at->marker >= DAEMONS_MARKER;
     if (at->node_timeout_ms > seen->node_timeout_ms)
         seen->node_timeout_ms = at->node_timeout_ms;
-    if (!first && at->step >= seen->lowest_step)
-        return;
-    seen->lowest_step = at->step;
-    memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
+    if (first || (seen->knows_steps && (!knows || at->step < seen->lowest_step))) {
+        seen->lowest_step = at->step;
+        memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
+    }
+    seen->knows_steps &= knows;
 }
 
 static bool is_same(const char *word, const char *other)
@@ -409,25 +442,31 @@ static bool was_restarted(const struct daemons_of *of, const struct daemons_entr
     return false;
 }
 
-unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
+static unsigned steps_of(const struct loop_daemons *daemons, const struct daemons_of *of,
+                         struct coordinator_daemons *seen, unsigned others)
 {
     int64_t now_ms = clock_boot_ms();
-    unsigned lists = 0;
-    bool first = true;
+    for (unsigned k = 0; k < of->count; k++) {
+        const struct daemons_entry *entry = &of->list[k];
+        bool is_over = now_ms - entry->written_ms >= DAEMONS_KEEP_MS || was_restarted(of, entry, now_ms);
+        if (is_over || strcmp(entry->row.id, daemons->self.id) == 0)
+            continue;
+        if (entry->row.at.marker < DAEMONS_MARKER || !step_is_past(daemons, &entry->row))
+            step_seen(seen, &entry->row, others++ == 0);
+    }
+    return others;
+}
+
+unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen)
+{
+    unsigned lists = 0, others = 0;
     *seen = (struct coordinator_daemons){.knows_steps = true};
     for (unsigned i, left = daemons->places->used; place_next(&left, &i);) {
         const struct daemons_of *of = &daemons->of[i];
         lists += of->whole_ms != 0 && of->whole_ms >= daemons->read_ms;
-        for (unsigned k = 0; k < of->count; k++) {
-            const struct daemons_entry *entry = &of->list[k];
-            if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS ||
-                strcmp(entry->row.id, daemons->self.id) == 0 || was_restarted(of, entry, now_ms))
-                continue;
-            step_seen(seen, &entry->row, first);
-            first = false;
-        }
+        others = steps_of(daemons, of, seen, others);
     }
-    if (first)
+    if (others == 0)
         seen->lowest_step = UINT32_MAX; /* there is no other daemon */
     return lists;
 }

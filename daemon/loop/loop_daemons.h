@@ -24,6 +24,7 @@ struct daemons_entry {
     struct daemon_row row;
     uint32_t next;      /* in its list; UINT32_MAX: it is the last */
     int64_t written_ms; /* when the daemon wrote it, on this host's CLOCK_BOOTTIME */
+    uint32_t reading;   /* the last one that found it */
 };
 
 /* The list of one master. */
@@ -33,6 +34,7 @@ struct daemons_of {
     uint32_t heads[DAEMONS_HEADS]; /* lists of entries, by the id: the first one */
     int64_t page_ms;               /* when a page is due that nobody asked for */
     unsigned pages;                /* of a reading that may still follow; 0: none is under way */
+    uint32_t reading;              /* readings that began */
     bool broken;                   /* an answer of this reading was no page */
     int64_t whole_ms;              /* when the whole list was read last; 0: never */
     bool begins;                   /* a reading begins when the present answer has come */
@@ -88,8 +90,9 @@ void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const 
 bool loop_daemons_read(struct loop_daemons *daemons);
 /* The same for a list that is at most so old. */
 bool loop_daemons_read_since(struct loop_daemons *daemons, int64_t fresh_ms);
-/* Tells what the lists say of the steps of the other daemons. A daemon that any master lists counts, but not one
- * that was killed and started again meanwhile. Returns how many lists were read from end to end this time. */
+/* Tells what the lists say of the steps of the other daemons. A daemon that any master lists counts, with the highest step
+ * that it says of itself, unless it was killed and started again meanwhile. Returns how many lists were read from end to
+ * end this time. */
 unsigned loop_daemons_steps(const struct loop_daemons *daemons, struct coordinator_daemons *seen);
 /* This daemon tells something else of itself: it writes itself anew. */
 void loop_daemons_at(struct loop_daemons *daemons, const struct daemon_step *at);

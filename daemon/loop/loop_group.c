@@ -68,10 +68,10 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
                  "no daemon votes by the step where this one has to begin; it waits until that may be");
         break;
     case GROUP_WHY_NO_MARKER:
-        snprintf(
-            out, GROUP_TEXT_BYTES,
-            "no master knows a generation: when all masters answer it begins by itself; if no other daemon "
-            "runs, start one with --begin-at-generation");
+        snprintf(out, GROUP_TEXT_BYTES,
+                 "the masters have forgotten the generation: when all of them answer it goes on by itself; "
+                 "else stop "
+                 "all daemons, wait for max_ttl, and start one with --begin-at-generation");
         break;
     case GROUP_WHY_DAEMON:
         if (row->host[0] == '\0')
@@ -100,8 +100,9 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_OTHER_LIST:
         snprintf(out, GROUP_TEXT_BYTES,
                  "another daemon has generation %" PRIu32
-                 " with other masters, or another max_ttl: write one list into all files (see \"When it is "
-                 "stuck\" in OPERATING.md)",
+                 " with other masters, or another max_ttl: write one list into all files (see OPERATING.md, "
+                 "When it "
+                 "is stuck)",
                  row->generation);
         break;
     }

@@ -9,6 +9,14 @@
 
 enum { LOST_A_SECOND = 10, ADVICE_BYTES = NATIVE_ACL_BYTES };
 
+/* Why the group waits says more than that this master is not used. */
+static bool group_waits(const struct loop_view *view)
+{
+    struct group_row group;
+    coordinator_group_row(view->coordinator, &group);
+    return group.why != GROUP_WHY_NONE && group.why != GROUP_WHY_OTHER_LIST;
+}
+
 /* Writes what the operator has to do about a master; "": nothing. */
 static void advice_of(const struct loop_view *view, const struct master_row *row, char out[ADVICE_BYTES])
 {
@@ -21,6 +29,14 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
     else if (row->why == WHY_UNREADABLE)
         snprintf(out, ADVICE_BYTES, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
                  conf->key_prefix);
+    else if (row->why == WHY_GROUP && row->their_masters == 0 && row->their_set != 0)
+        snprintf(
+            out, ADVICE_BYTES,
+            " max_ttl=%lld their_max_ttl=%lld warn=\"this master's other daemons have another list with this "
+            "generation, or another max_ttl: see event=other_masters, and OPERATING.md, When it is stuck\"",
+            (long long)conf->max_ttl_ms, (long long)row->their_max_ttl_ms);
+    else if (row->why == WHY_GROUP && row->their_masters == 0 && group_waits(view))
+        snprintf(out, ADVICE_BYTES, " warn=\"it is not used at this step: see event=generation\"");
     else if (row->why == WHY_GROUP && row->their_masters == 0)
         snprintf(
             out, ADVICE_BYTES,

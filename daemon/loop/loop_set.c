@@ -59,17 +59,28 @@ static void write_one(const struct loop_set *set, unsigned master, const struct 
     ask(set, master, (const char *[]){"GETEX", key, "PERSIST"}, 3, WROTE);
 }
 
-static void write_both(const struct loop_set *set, unsigned master)
+static void write_between(const struct loop_set *set, unsigned master)
+{
+    char key[LOOP_SET_KEY_BYTES], px[32];
+    if (set->between == 0)
+        return;
+    key_of(set, set->between, key);
+    px_text(set, px);
+    ask(set, master, (const char *[]){"SET", key, set->now.text, "NX", "PX", px}, 6, WROTE);
+}
+
+static void write_all(const struct loop_set *set, unsigned master)
 {
     write_one(set, master, &set->now);
     if (set->before.hash != set->now.hash)
         write_one(set, master, &set->before);
+    write_between(set, master);
 }
 
 void loop_set_connected(struct loop_set *set, unsigned master)
 {
     set->theirs[master].set = 0;
-    write_both(set, master);
+    write_all(set, master);
 }
 
 static void keep_one(const struct loop_set *set, unsigned master, uint64_t hash)
@@ -92,6 +103,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     for (unsigned i, left = set->places->used; place_next(&left, &i);) {
         keep_one(set, i, set->now.hash);
         keep_one(set, i, set->before.hash);
+        write_between(set, i); /* a change that waits for long outlives that key */
     }
 }
 
@@ -114,19 +126,28 @@ void loop_set_change(struct loop_set *set)
         set->set = fresh.hash;
     }
     for (unsigned i, left = set->places->used; place_next(&left, &i);)
-        write_both(set, i);
+        write_all(set, i);
 }
 
-void loop_set_steady(struct loop_set *set, const struct group_row *row)
+static void forget_gone(struct loop_set *set)
 {
     char key[LOOP_SET_KEY_BYTES];
-    if (set->gone == 0 || row->state != GROUP_STEADY || row->set != set->now.hash)
-        return;
     key_of(set, set->gone, key);
     bool is_used = set->gone == set->now.hash || set->gone == set->before.hash;
     for (unsigned i, left = is_used ? 0 : set->places->used; place_next(&left, &i);)
-        ask(set, i, (const char *[]){"DEL", key}, 2, WROTE);
+        ask(set, i, (const char *[]){"GETEX", key, "PX", "1"}, 4, WROTE);
     set->gone = 0;
+}
+
+void loop_set_group(struct loop_set *set, const struct group_row *row)
+{
+    if (set->gone != 0 && row->state == GROUP_STEADY && row->set == set->now.hash)
+        forget_gone(set);
+    if (set->between == row->between)
+        return;
+    set->between = row->between;
+    for (unsigned i, left = set->places->used; place_next(&left, &i);)
+        write_between(set, i);
 }
 
 void loop_set_forget(struct loop_set *set, unsigned master)
@@ -222,7 +243,7 @@ bool loop_set_answered(struct loop_set *set, unsigned master, uint64_t ref, cons
     if (ref == READ)
         theirs_told(set, master, reply);
     else if (ref == KEPT && reply->type == RESP_NIL)
-        write_both(set, master);
+        write_all(set, master);
     return ref == READ || ref == KEPT || ref == WROTE;
 }
 

@@ -1,5 +1,6 @@
 /* The names of the masters, as this daemon has them and as other daemons do. The group's key has only their hash;
- * <prefix>,set:<hash> on each master has the names, for people: those of this generation, and of the one before.
+ * <prefix>,set:<hash> on each master has the names, for people: those of this generation, of the one before, and for
+ * the step between those of the list that it leads to.
  *
  *     a new connection, a change --> SET ... NX      a minute --> GETEX
  *     another hash in the group's key --> GET --> log */
@@ -38,6 +39,8 @@ struct loop_set {
     struct event *timer;
     uint64_t set; /* the hash of `now` */
     struct set_text now, before;
+    uint64_t
+        between;   /* the hash of the step that leads to `now`: its key has the same text; 0: there is none */
     uint64_t gone; /* of the generation before that one: deleted when all is steady; 0: none */
     bool lasts;    /* there are generations, so the keys stay until they are deleted */
     struct set_theirs theirs[MASTERS];
@@ -57,8 +60,9 @@ bool loop_set_answered(struct loop_set *set, unsigned master, uint64_t ref, cons
 
 /* The configuration was read again. */
 void loop_set_change(struct loop_set *set);
-/* How the group is: once it is steady, the list of the generation before the last is deleted. */
-void loop_set_steady(struct loop_set *set, const struct group_row *row);
+/* How the group is: the step between is named by the list that it leads to, and once all is steady, the list of the
+ * generation before the last goes. */
+void loop_set_group(struct loop_set *set, const struct group_row *row);
 /* The master leaves its place. */
 void loop_set_forget(struct loop_set *set, unsigned master);
 

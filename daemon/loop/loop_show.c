@@ -220,6 +220,21 @@ static void row_sets(const struct loop_view *view, struct row *row, unsigned mas
     line_row_string(row, "their_names", theirs->names);
 }
 
+/* From the first step on the key has no N. */
+static void row_theirs(const struct loop_view *view, struct row *row, unsigned i,
+                       const struct master_row *master)
+{
+    if (master->their_masters == 0 && master->their_set == 0)
+        return;
+    if (master->their_masters != 0)
+        line_row_unsigned(row, "n", loop_masters(view));
+    line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
+    if (master->their_masters != 0)
+        line_row_unsigned(row, "their_n", master->their_masters);
+    line_row_signed(row, "their_max_ttl", master->their_max_ttl_ms);
+    row_sets(view, row, i);
+}
+
 static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
                              struct row *row)
 {
@@ -268,13 +283,7 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_unsigned(row, "fence", master.beyond);
     if (master.lacks != LACKING_NOTHING)
         line_row_string(row, "lacks", loop_lacking_name(master.lacks));
-    if (master.their_masters != 0) {
-        line_row_unsigned(row, "n", loop_masters(view));
-        line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
-        line_row_unsigned(row, "their_n", master.their_masters);
-        line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
-        row_sets(view, row, i);
-    }
+    row_theirs(view, row, i, &master);
     if (!(loop_quorum(view).of & masters_bit(i)))
         line_row_string(row, "voter", "no"); /* it comes or goes with a generation */
     if (view->places->node[i].no_kill)

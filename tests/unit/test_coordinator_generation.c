@@ -100,6 +100,32 @@ T(one_of_three_is_replaced)
     forget();
 }
 
+/* A host is named as long as the list of daemons is one of this step. */
+T(who_is_waited_for)
+{
+    struct coordinator_daemons behind = {.lowest_step = 0, .lowest_host = "web2", .knows_steps = true};
+    begin(0, false);
+    reach(0, 2);
+    coordinator_daemons(core, &behind);
+    struct coordinator_set next = set_of(1);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "");
+    dial(3);
+    shake(3);
+    coordinator_daemons(core, &behind);
+    handshakes_until(now + STEP + 3000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "");
+    coordinator_daemons(core, &behind);
+    handshakes_until(now + 2000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_DAEMON);
+    ck_assert_str_eq(row_now().host, "web2");
+    forget();
+}
+
 T(what_a_reload_may_ask_for)
 {
     begin(0, false);
@@ -220,6 +246,87 @@ T(masters_without_a_key_are_those_of_the_list_before_too)
     shake(1);
     handshakes_until(now + 2500);
     EXPECT_STEP(4, GROUP_STEADY);
+    forget();
+}
+
+/* The operator says that no other daemon runs: masters without a key get one although one is away, and wait. */
+T(a_start_by_the_operators_word)
+{
+    config.begin_at = true;
+    begin(1, false);
+    lose(3);
+    reach(1, 2);
+    handshakes_until(now + 2000);
+    EXPECT_STEP(2, GROUP_STEADY);
+    for (unsigned i = 1; i <= 2; i++)
+        ck_assert(markers[i].there && markers[i].group.step == 2);
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    handshakes_until(now + FULL + 2000);
+    ck_assert_uint_eq(coordinator_voters(core), 2);
+    forget();
+}
+
+T(a_start_by_the_operators_word_below_a_master)
+{
+    config.begin_at = true;
+    begin(1, false);
+    shows(2, 3, THEIRS, OURS + 9, true);
+    reach(1, 3);
+    EXPECT_STEP(0, GROUP_OUTDATED);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_OLD_FILE);
+    ck_assert(!markers[1].there && !markers[3].there);
+    forget();
+}
+
+/* The word is about the start. A daemon that others left behind follows as any other. */
+T(the_operators_word_is_over_once_it_was_used)
+{
+    config.begin_at = true;
+    begin(1, false);
+    reach(1, 3);
+    EXPECT_STEP(2, GROUP_STEADY);
+    for (unsigned i = 1; i <= 3; i++)
+        shows(i, 5, THEIRS, OURS + 9, false);
+    handshakes_until(now + 2000);
+    EXPECT_STEP(2, GROUP_OUTDATED);
+    struct coordinator_set next = set_of(3);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    lose(4);
+    lose(5);
+    handshakes_until(now + 2000);
+    EXPECT_STEP(2, GROUP_OUTDATED);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NEEDS_BEFORE);
+    forget();
+}
+
+/* One of them stays away: nobody can know what it would say. */
+T(masters_that_forgot_while_one_is_away)
+{
+    begin(1, false);
+    for (unsigned i = 1; i <= 3; i++)
+        shows(i, 2, OURS + 1, OURS + 9, true);
+    reach(1, 3);
+    for (unsigned i = 1; i <= 3; i++)
+        lose(i);
+    handshakes_until(now + MAX_TTL + 1000);
+    EXPECT_STEP(2, GROUP_STEADY);
+    for (unsigned i = 1; i <= 3; i++)
+        markers[i].there = false;
+    dial(1);
+    shake(1);
+    EXPECT_STEP(2, GROUP_STEADY); /* a quorum may have it yet */
+    dial(2);
+    shake(2);
+    EXPECT_STEP(2, GROUP_WAITING);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
+    dial(3);
+    shake(3);
+    vote("3", "KILL 1");
+    handshakes_until(now + 1000);
+    vote("1-2", "KILL 1");
+    handshakes_until(now + 3000);
+    EXPECT_STEP(2, GROUP_STEADY);
+    ck_assert(markers[1].there && markers[2].there && markers[3].there);
     forget();
 }
 

@@ -139,6 +139,59 @@ T(steps_of_daemons_that_were_not_restarted)
     ck_assert_uint_eq(lowest_step("13000", "since=1", "since=2"), 1);
 }
 
+/* A daemon that ended took its entry away: it is forgotten with the next whole reading, and not with a page. */
+T(who_said_goodbye)
+{
+    unsigned count;
+    ck_assert(!loop_daemons_read(&daemons));
+    for (unsigned i = 0; i < ALL; i++)
+        answer(i, "ok 0\nbbbbbbbb 0 host=two");
+    loop_daemons_list(&daemons, &count);
+    ck_assert_uint_eq(count, 1);
+    loop_daemons_read_since(&daemons, 0);
+    for (unsigned i = 0; i < ALL; i++) {
+        answer(i, "ok 17\ncccccccc 0 host=three");
+        loop_daemons_list(&daemons, &count);
+        ck_assert_uint_eq(count, i + 1 >= 2 ? 2 : 1);
+    }
+    answer(0, "ok 0");
+    answer(1, "nonsense");
+    answer(2, "ok 0");
+    loop_daemons_list(&daemons, &count);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(loop_daemons_host(&daemons, "bbbbbbbb"), "?");
+    ck_assert_str_eq(loop_daemons_host(&daemons, "cccccccc"), "three");
+}
+
+/* What a master said before it died holds up nobody for a minute. */
+T(steps_that_a_dead_master_told_last)
+{
+    struct coordinator_daemons seen;
+    loop_daemons_read_since(&daemons, 0);
+    answer(0, "ok 0\naaaaaaaa 0 host=one step=3 marker=2 node_timeout=90");
+    for (unsigned i = 1; i < ALL; i++)
+        answer(i, "ok 0\naaaaaaaa 0 host=one step=4 marker=2 node_timeout=50\n"
+                  "bbbbbbbb 0 host=two step=5 marker=2");
+    loop_daemons_lost(&daemons, 0);
+    ck_assert_uint_eq(loop_daemons_steps(&daemons, &seen), 3);
+    ck_assert_uint_eq(seen.lowest_step, 4);
+    ck_assert_str_eq(seen.lowest_host, "one");
+    ck_assert_int_eq(seen.node_timeout_ms, 50);
+}
+
+/* A daemon that knows no steps is the one that is waited for, whoever else is at step 0. */
+T(who_knows_no_steps)
+{
+    struct coordinator_daemons seen;
+    loop_daemons_read_since(&daemons, 0);
+    for (unsigned i = 0; i < ALL; i++)
+        answer(i, "ok 0\naaaaaaaa 0 host=one step=0 marker=2\nbbbbbbbb 0 host=two\n"
+                  "cccccccc 0 host=three step=0 marker=2");
+    loop_daemons_steps(&daemons, &seen);
+    ck_assert(!seen.knows_steps);
+    ck_assert_str_eq(seen.lowest_host, "two");
+}
+
 /* An answer that is no page has told nothing, and a reading that is not over neither. */
 T(steps_of_lists_that_were_not_read)
 {
@@ -177,7 +230,7 @@ T(who_asks_gets_all_pages)
     unsigned count;
     ck_assert(!loop_daemons_read(&daemons));
     for (unsigned i = 0; i < ALL; i++) {
-        answer(i, "ok 17\nbbbbbbbb 0 host=two");
+        answer(i, "ok 17\naaaaaaaa 0 host=one\nbbbbbbbb 0 host=two");
         ck_assert_str_eq(cursor[i], "17");
     }
     for (unsigned i = 0; i < ALL; i++) {

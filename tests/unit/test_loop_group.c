@@ -1,6 +1,7 @@
 /* What people are told of generations: each state and each reason has a word, and a text that says what to do. */
 #include "daemon/loop/loop_group.h"
 
+#include "daemon/clock.h"
 #include "daemon/conf/conf_set.h"
 #include "tests/unit/conf_said.h"
 #include "tests/unit/suite.h"
@@ -17,6 +18,7 @@ T(words)
         struct group_row row = {.why = (enum group_why)i, .generation = 8, .their_step = 11, .host = "web3"};
         ck_assert_str_ne(group_why_name(row.why), "");
         group_why_text(&row, text);
+        ck_assert_msg(strchr(text, '"') == NULL, "%s: it stands between quotes in the log", text);
         ck_assert_msg(strlen(text) > 20 && strlen(text) < 310, "%s: %s", group_why_name(row.why), text);
     }
 }
@@ -73,4 +75,56 @@ T(sets)
     parse_more("");
     ck_assert(group_set(&places, &conf, true, &set));
     ck_assert_uint_eq(set.masters, 0);
+}
+
+/* ---- the masters' lists of daemons ---- */
+
+enum { ALL = 3, READ_AT_MS = 10 };
+
+static struct coordinator_config three(uint32_t generation)
+{
+    struct coordinator_config config = {
+        .masters = ALL + 1,
+        .set = {.generation = generation, .masters = ALL, .of = (uint16_t)(7u << generation)},
+        .max_ttl_ms = 10000,
+        .default_ttl_ms = 10000,
+        .min_ttl_ms = 500,
+        .node_timeout_ms = 50,
+        .max_locks = 10,
+        .max_waiters = 10,
+    };
+    config.set.hash = generation + 1;
+    config.set.max_ttl_ms = config.max_ttl_ms;
+    return config;
+}
+
+/* What masters say of the other daemons counts when so many lists were read that no daemon can be on none of them. */
+T(lists_of_fewer_masters_than_vote_are_not_believed)
+{
+    static struct loop_daemons daemons;
+    static struct daemons_entry entry = {
+        .row = {.id = "aaaaaaaa", .host = "web2", .at = {.marker = DAEMONS_MARKER}}};
+    const struct coordinator_config config = three(0), next = three(1);
+    struct coordinator *core = coordinator_new(&config);
+    struct loop_view view = {.daemons = &daemons, .coordinator = core};
+    struct group_row row;
+    ck_assert_ptr_nonnull(core);
+    ck_assert_int_eq(coordinator_reload(core, &next.set).group, RELOAD_TAKEN);
+    places.used = masters_all(ALL);
+    daemons.places = &places;
+    daemons.read_ms = READ_AT_MS;
+    for (unsigned i = 0; i < ALL; i++)
+        memset(daemons.of[i].heads, 0xff, sizeof daemons.of[i].heads);
+    entry.next = UINT32_MAX;
+    entry.written_ms = clock_boot_ms();
+    daemons.of[0].list = &entry;
+    daemons.of[0].count = 1;
+    for (unsigned read = 0; read < ALL; read++) {
+        group_daemons(&view, core);
+        coordinator_group_row(core, &row);
+        ck_assert_int_eq(row.why, GROUP_WHY_DAEMON);
+        ck_assert_str_eq(row.host, read < 2 ? "" : "web2");
+        daemons.of[read].whole_ms = READ_AT_MS;
+    }
+    coordinator_free(core);
 }

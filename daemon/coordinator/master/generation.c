@@ -208,7 +208,7 @@ bool generation_forgot(const struct coordinator *c, const struct master *m, cons
         return false;
     if (is_new(c, m) && group->step < first_step(g))
         return true;
-    if (c->config.begin_at && group->step < g->step)
+    if (g->by_word && group->step < g->step)
         return true;
     return group->step < g->step && group->max_ttl_ms < c->longest_ttl_ms;
 }
@@ -233,6 +233,8 @@ bool generation_may_write(const struct coordinator *c, const struct master *m)
         return true;
     if (is_new(c, m) ? is_asked_for(g) : !(members(g) & masters_bit(m->index)))
         return false;
+    if (g->by_word && g->highest <= g->step)
+        return true;
     if (m->memory.good_at_ms != 0 && m->known && c->now_ms - m->memory.good_at_ms <= c->ttl_most_ms)
         return true;
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -247,6 +249,24 @@ bool generation_may_write(const struct coordinator *c, const struct master *m)
         return true;
     return ((with | without) & c->quorum.of) == c->quorum.of && quorum_blocks(&c->quorum, without) &&
            g->highest <= g->step + 1;
+}
+
+static bool is_heard(const struct coordinator *c, const struct master *m)
+{
+    return m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
+           m->memory.read_ms != 0;
+}
+
+/* Too many masters have no key, and none may be written there. */
+static bool is_forgotten(const struct coordinator *c)
+{
+    masters_t without = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if (is_heard(c, m) && !m->memory.there && !generation_may_write(c, m))
+            without |= masters_bit(i);
+    }
+    return quorum_blocks(&c->quorum, without);
 }
 
 /* ---- the key ---- */
@@ -393,7 +413,7 @@ static void step_on(struct coordinator *c)
     }
     g->step++;
     g->ready_ms = 0;
-    g->told = false;
+    g->told = g->by_word = false;
     move(c, GENERATION_AT);
 }
 
@@ -449,7 +469,7 @@ static enum group_why begin(struct coordinator *c, uint32_t step, uint64_t befor
     at.next = at_file ? none : *file;
     at.step = step;
     at.before = before != 0 ? before : hash_of_two(at.here.hash, at.here.hash);
-    at.told = false;
+    at.told = at.by_word = false;
     if (at_file && knows_before(c)) /* locks of then may live, with its max_ttl */
         at.past = c->config.before;
     at.left = masters_without(old, members(&at)); /* they may owe releases */
@@ -488,9 +508,8 @@ static bool all_are_without(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        bool heard = m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
-                     m->memory.read_ms != 0;
-        if (((c->config.set.of | c->config.before.of) & masters_bit(i)) && (!heard || m->memory.there))
+        if (((c->config.set.of | c->config.before.of) & masters_bit(i)) &&
+            (!is_heard(c, m) || m->memory.there))
             return false;
     }
     return true;
@@ -523,14 +542,27 @@ static enum group_why begin_between(struct coordinator *c, uint32_t highest, uin
     return begin(c, step, before_of(c, step));
 }
 
+/* The operator's word is about the start. Who has voted since may have been overtaken by others. */
+static bool has_word(const struct coordinator *c)
+{
+    return c->config.begin_at && !c->generation.once;
+}
+
+static enum group_why begin_by_word(struct coordinator *c, uint32_t own)
+{
+    enum group_why why = begin(c, own, 0);
+    c->generation.by_word = why == GROUP_WHY_NONE;
+    return why;
+}
+
 static enum group_why begin_why(struct coordinator *c)
 {
     uint32_t own = 2 * c->config.set.generation, highest;
     bool any = highest_shown(c, &highest);
-    if (highest > own + 1 || (c->config.begin_at && highest > own))
+    if (highest > own + 1 || (has_word(c) && highest > own))
         return GROUP_WHY_OLD_FILE;
-    if (c->config.begin_at)
-        return begin(c, own, 0);
+    if (has_word(c))
+        return begin_by_word(c, own);
     if (!any)
         return all_are_without(c) ? begin(c, own, 0) : GROUP_WHY_NO_MARKER;
     if (highest + 2 < own)
@@ -687,6 +719,8 @@ static enum group_why why_waiting(const struct coordinator *c)
         return GROUP_WHY_OTHER_LIST;
     if (g->stage == GENERATION_OUT)
         return g->why;
+    if (is_forgotten(c))
+        return GROUP_WHY_NO_MARKER;
     if (!changes(g))
         return GROUP_WHY_NONE;
     if (g->stage == GENERATION_AT)
@@ -708,12 +742,15 @@ void coordinator_group_row(const struct coordinator *c, struct group_row *row)
                               .max_ttl_ms = c->longest_ttl_ms,
                               .why = why_waiting(c),
                               .their_step = g->highest,
-                              .left_ms = left_ms(c)};
-    memcpy(row->host, g->daemons.lowest_host, sizeof row->host);
+                              .left_ms = c->differing == 0 ? left_ms(c) : 0};
+    if (changes(g))
+        row->between = form_of(g, is_joint(g->step) ? HERE : AFTER).hash;
+    if (g->told) /* else it may have come further meanwhile */
+        memcpy(row->host, g->daemons.lowest_host, sizeof row->host);
     if (g->stage == GENERATION_OUT)
         row->state = g->once || g->why == GROUP_WHY_OLD_FILE ? GROUP_OUTDATED : GROUP_WAITING;
     else if (is_joint(g->step))
         row->state = GROUP_JOINT;
     else
-        row->state = changes(g) ? GROUP_WAITING : GROUP_STEADY;
+        row->state = changes(g) || row->why == GROUP_WHY_NO_MARKER ? GROUP_WAITING : GROUP_STEADY;
 }
