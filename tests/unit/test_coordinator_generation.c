@@ -278,6 +278,29 @@ T(a_start_by_the_operators_word_below_a_master)
     forget();
 }
 
+/* Once a quorum shows the step, who forgets it is judged as always: another one may have made others go on. */
+T(the_operators_word_does_not_outlast_the_start)
+{
+    config.begin_at = true;
+    begin(1, false);
+    lose(3);
+    reach(1, 2);
+    handshakes_until(now + FULL + 3000);
+    ck_assert_uint_eq(coordinator_voters(core), 2);
+    lose(1);
+    lose(2);
+    handshakes_until(now + MAX_TTL + 1000);
+    for (unsigned i = 1; i <= 2; i++) {
+        markers[i].there = false;
+        dial(i);
+        shake(i);
+    }
+    EXPECT_STEP(2, GROUP_WAITING);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
+    ck_assert(!markers[1].there && !markers[2].there);
+    forget();
+}
+
 /* The word is about the start. A daemon that others left behind follows as any other. */
 T(the_operators_word_is_over_once_it_was_used)
 {

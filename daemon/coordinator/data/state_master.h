@@ -153,7 +153,7 @@ enum generation_stage {
 struct generation {
     enum generation_stage stage;
     bool once;        /* it has been at a step: what it owes there is given back even while it is out */
-    bool by_word;     /* it began where the operator said, and has not moved since: it may write keys there */
+    bool by_word;     /* it began where the operator said, and may write keys until a quorum shows them */
     uint32_t step;    /* s */
     uint64_t before;  /* what its keys say of s-1: its set and max_ttl, as one hash */
     uint32_t highest; /* the highest step that any master has shown */

@@ -225,10 +225,31 @@ static bool shows(const struct coordinator *c, const struct master *m)
     return m->memory.there && m->memory.shows.step >= c->generation.step;
 }
 
+static bool is_heard(const struct coordinator *c, const struct master *m)
+{
+    return m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
+           m->memory.read_ms != 0;
+}
+
+/* Masters that were heard lately: who shows this step, or a later one, and who has no key. */
+static masters_t showing(const struct coordinator *c, masters_t *without)
+{
+    masters_t with = 0;
+    *without = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if (is_heard(c, m) && shows(c, m))
+            with |= masters_bit(i);
+        else if (is_heard(c, m) && !m->memory.there)
+            *without |= masters_bit(i);
+    }
+    return with;
+}
+
 bool generation_may_write(const struct coordinator *c, const struct master *m)
 {
     const struct generation *g = &c->generation;
-    masters_t with = 0, without = 0;
+    masters_t with, without;
     if (!generation_is_under_way(c))
         return true;
     if (is_new(c, m) ? is_asked_for(g) : !(members(g) & masters_bit(m->index)))
@@ -237,24 +258,11 @@ bool generation_may_write(const struct coordinator *c, const struct master *m)
         return true;
     if (m->memory.good_at_ms != 0 && m->known && c->now_ms - m->memory.good_at_ms <= c->ttl_most_ms)
         return true;
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        const struct master *other = &c->masters[i];
-        bool heard = other->state != MASTER_DOWN && other->memory.read_ms + fresh_limit_ms(c) >= c->now_ms;
-        if (heard && shows(c, other))
-            with |= masters_bit(i);
-        else if (heard && !other->memory.there)
-            without |= masters_bit(i);
-    }
+    with = showing(c, &without);
     if (quorum_has(&c->quorum, with))
         return true;
     return ((with | without) & c->quorum.of) == c->quorum.of && quorum_blocks(&c->quorum, without) &&
            g->highest <= g->step + 1;
-}
-
-static bool is_heard(const struct coordinator *c, const struct master *m)
-{
-    return m->state != MASTER_DOWN && m->memory.read_ms + fresh_limit_ms(c) >= c->now_ms &&
-           m->memory.read_ms != 0;
 }
 
 /* Too many masters have no key, and none may be written there. */
@@ -582,12 +590,15 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
 {
     struct generation *g = &c->generation;
     bool there = vote->kind == VOTE_GROUP, counted = counts(c, m);
+    masters_t without;
     m->memory.there = there;
     m->memory.read_ms = c->now_ms;
     if (there)
         m->memory.shows = vote->group;
     if (there && vote->group.step > g->highest)
         g->highest = vote->group.step;
+    if (g->by_word && quorum_has(&c->quorum, showing(c, &without)))
+        g->by_word = false;
     if (there && g->stage != GENERATION_OUT && generation_told(c, &vote->group) == GENERATION_AHEAD)
         move(c, GENERATION_OUT);
     look(c, all_heard);
