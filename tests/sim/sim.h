@@ -139,7 +139,6 @@ struct sim_msg {
     uint64_t most_ms;
     uint64_t ref;
     uint64_t number;
-    struct vote vote; /* up: its group is the command's */
     /* In a reply: the oracle's knowledge of its command. */
     int64_t sent_us, ran_us;
     uint32_t losses;   /* how often the master had lost its memory */
@@ -149,7 +148,11 @@ struct sim_msg {
     bool unseen;
     uint32_t epoch;
     int64_t clock_ms, jumps_ms; /* the master's clock */
+    /* Up: its group or data are the command's. It comes last, since most messages have none, and it is large. */
+    struct vote vote;
 };
+
+enum { MSG_BLOCK = 1 << 10, MSG_BLOCKS = 1 << 12 };
 
 struct sim_conn {
     uint8_t daemon, master;
@@ -391,8 +394,8 @@ struct sim_world {
     struct sim_client client[SIM_CLIENTS];
     struct sim_conn *conn;
     uint32_t conns, conn_capacity;
-    struct sim_msg *msg;
-    uint32_t msgs, msg_capacity, msg_free;
+    struct sim_msg *msg[MSG_BLOCKS]; /* blocks of them, which stay where they are */
+    uint32_t msgs, msg_free;
     struct sim_message *message;
     uint32_t messages, message_capacity, message_free;
     struct sim_oracle oracle;
@@ -418,14 +421,16 @@ void client_hello(struct sim_world *w, uint32_t session);                  /* IT
 void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
 struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index);
-void link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
+/* Sends a copy of all but the vote, and returns it: who has something to say there puts it in. */
+struct sim_msg *link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
 void link_arrive(struct sim_world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
 void link_close(struct sim_world *w, uint32_t conn);                 /* by the daemon, or by both */
 bool link_healthy(const struct sim_world *w, unsigned daemon, unsigned master);
 
 void master_start(struct sim_world *w, struct sim_master *m);
 void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_record *fault);
-void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+/* Returns whether the message has become the answer to itself. */
+bool master_receive(struct sim_world *w, struct sim_master *m, struct sim_msg *msg);
 void master_save(struct sim_world *w, struct sim_master *m);
 /* Restores what the master saved so many seconds ago; nothing, if it did not save then. */
 void master_restore(struct sim_master *m, unsigned back);

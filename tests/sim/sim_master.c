@@ -235,7 +235,7 @@ bool master_lies(const struct sim_world *w, const struct sim_master *m)
     return w->plan->param[P_LIAR] == 1 + (int64_t)m->index;
 }
 
-/* SET and the other commands of the store. */
+/* SET and the other commands of the store. The vote takes the place of what the message brings. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
 {
@@ -283,7 +283,6 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
 
 static void master_command(struct sim_world *w, struct sim_master *m, struct sim_msg *msg)
 {
-    const struct sim_msg asked = *msg;
     struct vote *vote = &msg->vote;
     const struct sim_conn *conn = &w->conn[msg->conn];
     msg->ran_us = w->now_us;
@@ -325,7 +324,7 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         w->oracle.key_before = *key;
     w->oracle.group_before = m->store.group;
     oracle_runs(w, m, msg);
-    master_stores(w, m, &asked, vote);
+    master_stores(w, m, msg, vote);
     oracle_ran(w, m, msg, before, vote);
     if ((readers > 0 || key->readers > 0) && !(msg->name & SIM_LIST)) /* no list is a reader's */
         oracle_ran_readers(w, m, msg, readers);
@@ -341,43 +340,34 @@ static bool master_load_scripts(const struct sim_world *w, struct sim_master *m)
     return true;
 }
 
-static void master_login(struct sim_world *w, struct sim_master *m, uint32_t index)
+static enum msg_kind master_login(struct sim_world *w, struct sim_master *m, uint32_t index)
 {
     struct sim_conn *conn = &w->conn[index];
-    struct sim_msg answer = {.kind = MSG_LOGGED_IN};
-    if (!m->running) {
-        answer.kind = MSG_REFUSED;
-        link_send(w, index, DOWN, &answer);
-        return;
-    }
+    if (!m->running)
+        return MSG_REFUSED;
     conn->open_master = true;
     conn->epoch = m->epoch;
     conn->client_id = m->next_client++;
     if (conn->ear)
         ear_subscribed(w, m, index);
     else if (!master_load_scripts(w, m))
-        answer.kind = MSG_REFUSED;
-    link_send(w, index, DOWN, &answer);
+        return MSG_REFUSED;
+    return MSG_LOGGED_IN;
 }
 
-void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
+bool master_receive(struct sim_world *w, struct sim_master *m, struct sim_msg *msg)
 {
-    struct sim_msg answer = *msg;
     switch ((enum msg_kind)msg->kind) {
-    case MSG_LOGIN: master_login(w, m, msg->conn); return;
-    case MSG_LOAD:
-        answer.kind = MSG_REFUSED;
-        if (!master_load_scripts(w, m))
-            link_send(w, msg->conn, DOWN, &answer);
-        return;
-    case MSG_GONE: w->conn[msg->conn].open_master = false; return;
-    case MSG_MARK: oracle_mark(w, m, msg); return;
-    case MSG_PING: link_send(w, msg->conn, DOWN, msg); return;
+    case MSG_LOGIN: msg->kind = (uint8_t)master_login(w, m, msg->conn); return true;
+    case MSG_LOAD: msg->kind = MSG_REFUSED; return !master_load_scripts(w, m);
+    case MSG_GONE: w->conn[msg->conn].open_master = false; return false;
+    case MSG_MARK: oracle_mark(w, m, msg); return false;
+    case MSG_PING: return true;
     default:
-        master_command(w, m, &answer);
+        master_command(w, m, msg);
         trace_add(w, TRACE_RUN, w->conn[msg->conn].daemon, m->index, msg->verb, msg->tok, msg->number,
-                  answer.vote.kind, msg->name);
-        answer.kind = MSG_REPLY;
-        link_send(w, msg->conn, DOWN, &answer);
+                  msg->vote.kind, msg->name);
+        msg->kind = MSG_REPLY;
+        return true;
     }
 }

@@ -192,10 +192,6 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};
-    if (marks)
-        msg.vote.group = command->group;
-    if (command->verb == COMMAND_DATA)
-        data_copy(&msg.vote.data, &command->data);
     trace_add(w, TRACE_SEND, d->index, action->masters, native != 0 ? native : command->verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
     for (unsigned i = d->first; i < d->masters; i++) {
@@ -206,7 +202,11 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         w->conn[d->node[i].conn - 1].unanswered++;
         if (command->verb == COMMAND_HEAL)
             msg.number = heal_number(w, i, command->number);
-        link_send(w, d->node[i].conn - 1, UP, &msg);
+        struct sim_msg *sent = link_send(w, d->node[i].conn - 1, UP, &msg);
+        if (marks)
+            sent->vote.group = command->group;
+        if (command->verb == COMMAND_DATA)
+            data_copy(&sent->vote.data, &command->data);
     }
     oracle_send(w, d, action, tok, name);
     oracle_flood_sent(w, d, action, tok);

@@ -370,7 +370,8 @@ void world_free(struct sim_world *w)
         coordinator_free(w->daemon[i].core);
     free(w->queue.items);
     free(w->conn);
-    free(w->msg);
+    for (unsigned i = 0; i < MSG_BLOCKS; i++)
+        free(w->msg[i]);
     free(w->message);
     free(w->oracle.tok);
     free(w->oracle.tok_table);
