@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/coordinator/coordinator.h"
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/store.h"
@@ -282,7 +283,6 @@ struct sim_node;
 struct action;
 struct reply;
 struct notice;
-struct master_row;
 struct group;
 
 void oracle_begin(struct sim_world *w);
@@ -433,8 +433,10 @@ void oracle_marker_granted(struct sim_world *w, const struct sim_daemon *d, unsi
 void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                            uint32_t tok);
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
-                   const struct master_row *row);
+/* The daemon has the master in quarantine. */
+void oracle_kept_out(struct sim_world *w, const struct sim_daemon *d, unsigned master, enum master_why why);
+void oracle_lacking(struct sim_world *w, const struct sim_daemon *d, unsigned master,
+                    enum master_state state);
 /* oracle_told.c: what holders tell; a request with data= gets its own number as what is told */
 void oracle_tells(struct request *what, uint32_t request);
 uint32_t oracle_teller(const struct data *data); /* that request */

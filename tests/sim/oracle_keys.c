@@ -55,11 +55,7 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     t->released_us = w->now_us;
     FOR_NAMES(n, t->name) w->oracle.given_us[d->index][n] = w->now_us;
     for (unsigned i = d->first; i < d->masters; i++) {
-        if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn)
-            continue;
-        struct master_row row;
-        daemon_master_row(d, now_ms, i, &row);
-        if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
+        if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn || !daemon_has_in_use(d, i))
             continue;
         struct sim_oracle *o = &w->oracle;
         assert(o->marks < ORACLE_MARKS);
@@ -147,9 +143,7 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
 static bool votes_early(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m)
 {
     const struct sim_node *node = &d->node[m->index];
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), m->index, &row);
-    if (node->conn == 0 || row.state != MASTER_UP)
+    if (node->conn == 0 || daemon_master_state(d, m->index) != MASTER_UP)
         return false;
     return w->now_us < w->conn[node->conn - 1].born_us + d->full_us - DRIFT_US;
 }

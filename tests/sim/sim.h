@@ -464,7 +464,6 @@ void node_dial_timeout(struct sim_world *w, uint32_t conn);
 struct store_command;
 bool native_is_known(const struct sim_world *w, const struct sim_master *m,
                      const struct store_command *command, struct vote *vote);
-bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 /* The index of a name, or of a slot's own. */
 unsigned name_index(const struct name *name);
@@ -508,6 +507,8 @@ void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t conn);
 unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 /* Of a master by its number in the world. */
 void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned master, struct master_row *row);
+enum master_state daemon_master_state(const struct sim_daemon *d, unsigned master);
+bool daemon_has_in_use(const struct sim_daemon *d, unsigned master); /* up, slow or in quarantine */
 uint32_t daemon_id(const struct sim_daemon *d);
 
 void client_start(struct sim_world *w, struct sim_client *c);

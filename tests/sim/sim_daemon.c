@@ -193,6 +193,17 @@ void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned mast
     coordinator_master_row(d->core, now_ms, master - d->first, row);
 }
 
+enum master_state daemon_master_state(const struct sim_daemon *d, unsigned master)
+{
+    return coordinator_master_state(d->core, master - d->first);
+}
+
+bool daemon_has_in_use(const struct sim_daemon *d, unsigned master)
+{
+    enum master_state state = daemon_master_state(d, master);
+    return state == MASTER_UP || state == MASTER_QUARANTINE || state == MASTER_SLOW;
+}
+
 /* ---- a step ---- */
 
 static void daemon_act(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -233,6 +244,16 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);
 }
 
+static void daemon_quarantines(struct sim_world *w, struct sim_daemon *d, unsigned master)
+{
+    struct master_row row; /* to fill it in takes longer than all else here */
+    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
+    if (row.why == WHY_CLOCK && w->true_clocks && !w->early_stall)
+        violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
+    oracle_kept_out(w, d, master, row.why);
+    d->node[master].quarantined_us = w->now_us;
+}
+
 /* Notes when the master comes into service of this daemon, and sends the master a mark: when that arrives,
  * no key that the daemon released before may be left (oracle_mark()). */
 static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned master)
@@ -240,15 +261,11 @@ static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned ma
     struct sim_node *node = &d->node[master];
     if (node->conn == 0)
         return;
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
-    bool jumped = row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK;
-    if (jumped && w->true_clocks && !w->early_stall)
-        violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
-    bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
-    oracle_serves(w, d, master, &row);
-    if (row.state == MASTER_QUARANTINE)
-        node->quarantined_us = w->now_us;
+    enum master_state state = daemon_master_state(d, master);
+    bool serves = daemon_has_in_use(d, master);
+    if (state == MASTER_QUARANTINE)
+        daemon_quarantines(w, d, master);
+    oracle_lacking(w, d, master, state);
     if (serves == node->settled)
         return;
     node->knew = node->knew || serves;

@@ -31,7 +31,8 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
         node->suspect_us = 0;
         node->loss_behind_ms = node->time_behind_ms;
         node->loss_rtt_us = node->time_rtt_us;
-        node->loss_in_quarantine = w->daemon[i].running && node_in_quarantine(w, &w->daemon[i], m->index);
+        node->loss_in_quarantine = 
+            w->daemon[i].running && daemon_master_state(&w->daemon[i], m->index) == MASTER_QUARANTINE;
         node->group_before_us = node->group_us;
     }
     oracle_memory(w);

@@ -92,13 +92,6 @@ void node_dial_timeout(struct sim_world *w, uint32_t index)
         node_down(w, d, conn->master, false);
 }
 
-bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master)
-{
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
-    return row.state == MASTER_QUARANTINE;
-}
-
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     if (d->node[master].conn != 0)
