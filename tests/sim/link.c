@@ -60,7 +60,7 @@ static int64_t link_delay_us(const struct sim_world *w, unsigned daemon, unsigne
     int64_t delay_us = param[P_DELAY] + chance_below(w->seed, who, now, CHANCE_DELAY, param[P_JITTER]);
     if (w->healing)
         return delay_us;
-    if (param[P_TAIL_PPM] > chance_below(w->seed, who, now, CHANCE_TAIL, 1000000))
+    if (param[P_TAIL_PPM] != 0 && param[P_TAIL_PPM] > chance_below(w->seed, who, now, CHANCE_TAIL, 1000000))
         delay_us += chance_below(w->seed, who, now + 1, CHANCE_TAIL, param[P_TAIL]);
     if (w->now_us < link->slow_until_us[direction])
         delay_us += link->slow_us[direction];

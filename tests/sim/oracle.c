@@ -31,6 +31,7 @@ void oracle_begin(struct sim_world *w)
     memset(&o->tok[0], 0, sizeof(o->tok[0]));
     memset(&o->session[0], 0, sizeof(o->session[0]));
     memset(&o->asked[0], 0, sizeof(o->asked[0]));
+    memset(o->unanswered, 0, sizeof(o->unanswered));
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
     memset(o->alone, 0, sizeof(o->alone));
@@ -101,6 +102,7 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
                                            .session = session,
                                            .daemon = o->session[session].daemon,
                                            .incarnation = o->session[session].incarnation};
+    o->unanswered[o->session[session].client]++;
     return o->asks++;
 }
 

@@ -222,6 +222,7 @@ struct sim_oracle {
     uint32_t sessions, session_capacity;
     struct sim_asked *asked;
     uint32_t asks, ask_capacity;
+    uint32_t unanswered[SIM_CLIENTS];
     uint32_t holder[SIM_KEYS][ORACLE_HOLDERS];
     unsigned holders[SIM_KEYS];
     uint64_t fence[SIM_KEYS], alone[SIM_KEYS]; /* the highest, and the highest of an exclusive lock */

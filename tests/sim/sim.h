@@ -186,7 +186,6 @@ struct sim_master {
     unsigned index;
     bool running;
     struct sim_clock clock;
-    struct store store;
     unsigned saves;
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
@@ -221,7 +220,8 @@ struct sim_master {
     unsigned ears;
     enum fault_kind crash;
     int64_t crash_arg_us;
-    struct store saved[SNAPSHOTS]; /* a ring, one a second; comes last, since it is not cleared */
+    struct store store;            /* these are not cleared with all else: most of a store is unused */
+    struct store saved[SNAPSHOTS]; /* a ring, one a second */
 };
 
 /* ---- sim_node.c and sim_daemon.c ---- */
@@ -316,10 +316,14 @@ struct sim_message { /* a message between a client and a daemon */
     uint8_t kind;
     uint32_t session, request, target, next;
     int64_t at_us;
-    struct request what;
-    struct reply reply;
-    struct notice notice;
+    union {
+        struct request what;
+        struct reply reply;
+        struct notice notice;
+    };
 };
+
+enum { MESSAGE_BLOCK = 1 << 8, MESSAGE_BLOCKS = 1 << 12 };
 
 enum client_state {
     CLIENT_DONE,
@@ -396,8 +400,8 @@ struct sim_world {
     uint32_t conns, conn_capacity;
     struct sim_msg *msg[MSG_BLOCKS]; /* blocks of them, which stay where they are */
     uint32_t msgs, msg_free;
-    struct sim_message *message;
-    uint32_t messages, message_capacity, message_free;
+    struct sim_message *message[MESSAGE_BLOCKS]; /* in the same way */
+    uint32_t messages, message_free;
     struct sim_oracle oracle;
     const struct sim_msg *heard; /* borrowed: the vote that a daemon's step handles; NULL: none */
     struct sim_trace trace;
@@ -413,7 +417,9 @@ bool queue_pop(struct sim_world *w, struct sim_item *item);
 _Noreturn void violation(struct sim_world *w, int invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-uint32_t message_new(struct sim_world *w);
+/* What it says is left to the caller. */
+uint32_t message_new(struct sim_world *w, unsigned kind, uint32_t session, uint32_t request);
+struct sim_message *message_at(const struct sim_world *w, uint32_t index);
 void message_free(struct sim_world *w, uint32_t index);
 /* Messages of one direction of a session arrive in order. */
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index);

@@ -91,15 +91,11 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
 
 static void tell(struct sim_world *w, uint32_t session, enum tell_kind kind, const struct action *action)
 {
-    uint32_t index = message_new(w);
-    struct sim_message *message = &w->message[index];
-    *message = (struct sim_message){.kind = (uint8_t)kind, .session = session};
-    if (kind == TELL_REPLY) {
-        message->request = (uint32_t)action->request;
-        message->reply = action->u.reply;
-    }
+    uint32_t index = message_new(w, kind, session, kind == TELL_REPLY ? (uint32_t)action->request : 0);
+    if (kind == TELL_REPLY)
+        message_at(w, index)->reply = action->u.reply;
     if (kind == TELL_NOTICE)
-        message->notice = action->u.notice;
+        message_at(w, index)->notice = action->u.notice;
     message_send(w, session, DOWN, index);
 }
 
@@ -135,9 +131,7 @@ void daemon_stop(struct sim_world *w, struct sim_daemon *d)
 static void internal(struct sim_world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session,
                      uint32_t request)
 {
-    uint32_t index = message_new(w);
-    w->message[index] = (struct sim_message){.kind = (uint8_t)kind, .session = session, .request = request};
-    queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
+    queue_push(w, w->now_us, ITEM_INTERNAL, d->index, message_new(w, kind, session, request), 0);
 }
 
 static void replied(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -347,7 +341,9 @@ void daemon_timer(struct sim_world *w, struct sim_daemon *d)
         daemon_arm(w, d);
         return;
     }
-    struct coordinator_event event = {.kind = EVENT_TIMER};
+    struct coordinator_event event;
+    event.kind = EVENT_TIMER;
+    event.master = 0;
     daemon_step(w, d, &event);
     daemon_drained(w, d);
 }
@@ -441,16 +437,15 @@ static void daemon_backlog(struct sim_world *w, struct sim_daemon *d, uint32_t i
 
 void daemon_line(struct sim_world *w, uint32_t index)
 {
-    struct sim_message message = w->message[index];
-    bool backlog = message.kind == LINE_BACKLOG;
-    unsigned at = backlog ? w->conn[message.session].daemon : w->oracle.session[message.session].daemon;
+    const struct sim_message *message = message_at(w, index);
+    bool backlog = message->kind == LINE_BACKLOG;
+    unsigned at = backlog ? w->conn[message->session].daemon : w->oracle.session[message->session].daemon;
     struct sim_daemon *d = &w->daemon[at];
-    message_free(w, index);
     if (!d->running)
         return;
     if (backlog)
-        daemon_backlog(w, d, message.session);
-    else if (w->oracle.session[message.session].incarnation == d->incarnation)
-        daemon_hears(w, d, &message);
+        daemon_backlog(w, d, message->session);
+    else if (w->oracle.session[message->session].incarnation == d->incarnation)
+        daemon_hears(w, d, message);
     daemon_drained(w, d);
 }

@@ -258,8 +258,9 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .slots = msg->slots,
                                     .most_ms = msg->most_ms,
                                     .bucket = msg->bucket,
-                                    .number = msg->number,
-                                    .group = msg->vote.group};
+                                    .number = msg->number};
+    if (msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW)
+        command.group = msg->vote.group;
     if (msg->verb == COMMAND_DATA)
         data_copy(&command.data, &msg->vote.data);
     if (msg->name & SIM_LIST && (msg->verb == COMMAND_ZADD || msg->verb == COMMAND_ZSCORE))
@@ -323,7 +324,8 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     unsigned readers = key->readers;
     if (readers > 0)
         w->oracle.key_before = *key;
-    w->oracle.group_before = m->store.group;
+    if (msg->verb == COMMAND_GROUP_SET)
+        w->oracle.group_before = m->store.group;
     oracle_runs(w, m, msg);
     master_stores(w, m, msg, vote);
     oracle_ran(w, m, msg, before, vote);

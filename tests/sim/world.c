@@ -61,38 +61,53 @@ bool queue_pop(struct sim_world *w, struct sim_item *item)
 
 /* ---- messages between clients and daemons ---- */
 
-uint32_t message_new(struct sim_world *w)
+struct sim_message *message_at(const struct sim_world *w, uint32_t index)
+{
+    return &w->message[index / MESSAGE_BLOCK][index % MESSAGE_BLOCK];
+}
+
+static uint32_t message_place(struct sim_world *w)
 {
     if (w->message_free != 0) {
         uint32_t index = w->message_free - 1;
-        w->message_free = w->message[index].next;
+        w->message_free = message_at(w, index)->next;
         return index;
     }
-    if (w->messages == w->message_capacity) {
-        w->message_capacity = w->message_capacity == 0 ? 256 : 2 * w->message_capacity;
-        w->message = realloc(w->message, w->message_capacity * sizeof(*w->message));
-        assert(w->message != NULL);
-    }
+    struct sim_message **block = &w->message[w->messages / MESSAGE_BLOCK];
+    assert(w->messages < MESSAGE_BLOCK * MESSAGE_BLOCKS);
+    if (*block == NULL)
+        *block = malloc(MESSAGE_BLOCK * sizeof(**block));
+    assert(*block != NULL);
     return w->messages++;
+}
+
+uint32_t message_new(struct sim_world *w, unsigned kind, uint32_t session, uint32_t request)
+{
+    uint32_t index = message_place(w);
+    struct sim_message *message = message_at(w, index);
+    message->kind = (uint8_t)kind;
+    message->session = session;
+    message->request = request;
+    message->target = 0;
+    return index;
 }
 
 void message_free(struct sim_world *w, uint32_t index)
 {
-    w->message[index].next = w->message_free;
+    message_at(w, index)->next = w->message_free;
     w->message_free = index + 1;
 }
 
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index)
 {
     struct sim_session *s = &w->oracle.session[session];
-    struct sim_message *message = &w->message[index];
+    struct sim_message *message = message_at(w, index);
     uint64_t who = 2 * session + (unsigned)direction;
-    message->session = session;
     message->next = 0;
     message->at_us = w->now_us + 20 +
                      chance_below(w->seed, who, (uint64_t)w->now_us, CHANCE_CLIENT, s->remote ? 3000 : 100);
     if (s->last[direction] != 0) {
-        w->message[s->last[direction] - 1].next = index + 1;
+        message_at(w, s->last[direction] - 1)->next = index + 1;
     } else {
         s->first[direction] = index + 1;
         queue_push(w, message->at_us, direction == UP ? ITEM_LINE : ITEM_TELL, 0, session, 0);
@@ -111,25 +126,27 @@ void message_arrive(struct sim_world *w, uint32_t session, int direction)
     enum item_kind kind = direction == UP ? ITEM_LINE : ITEM_TELL;
     struct sim_session *s = &w->oracle.session[session];
     uint32_t index = s->first[direction] - 1;
-    int64_t due_us = w->message[index].at_us;
+    const struct sim_message *message = message_at(w, index);
+    int64_t due_us = message->at_us;
     if (w->now_us <= message_held_us(w, s, direction))
         due_us = message_held_us(w, s, direction) + 1;
     if (due_us <= w->now_us && direction == UP)
-        due_us = flood_held_us(w, session, &w->message[index]);
+        due_us = flood_held_us(w, session, message);
     if (due_us > w->now_us) {
         queue_push(w, due_us, kind, 0, session, 0);
         return;
     }
     /* The item is taken out first, because handling it may push others. */
-    s->first[direction] = w->message[index].next;
+    s->first[direction] = message->next;
     if (s->first[direction] == 0)
         s->last[direction] = 0;
     else
-        queue_push(w, w->message[s->first[direction] - 1].at_us, kind, 0, session, 0);
+        queue_push(w, message_at(w, s->first[direction] - 1)->at_us, kind, 0, session, 0);
     if (direction == UP)
         daemon_line(w, index);
     else
         client_tell(w, index);
+    message_free(w, index);
 }
 
 void violation(struct sim_world *w, int invariant, const char *format, ...)
@@ -143,6 +160,12 @@ void violation(struct sim_world *w, int invariant, const char *format, ...)
 }
 
 /* ---- a run ---- */
+
+static void world_internal(struct sim_world *w, uint32_t message)
+{
+    daemon_line(w, message);
+    message_free(w, message);
+}
 
 static void world_item(struct sim_world *w, const struct sim_item *item)
 {
@@ -176,7 +199,7 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
         if (w->now_us <= w->daemon[item->a].paused_until_us)
             queue_push(w, w->daemon[item->a].paused_until_us + 1, ITEM_INTERNAL, item->a, item->b, 0);
         else
-            daemon_line(w, item->b);
+            world_internal(w, item->b);
         break;
     case ITEM_LINE: message_arrive(w, item->b, UP); break;
     case ITEM_TELL: message_arrive(w, item->b, DOWN); break;
@@ -229,8 +252,10 @@ static void world_clear(struct sim_world *w)
         coordinator_free(w->daemon[i].core);
         w->daemon[i].core = NULL;
     }
-    for (unsigned i = 0; i < SIM_MASTERS; i++)
-        memset(&w->master[i], 0, offsetof(struct sim_master, saved));
+    for (unsigned i = 0; i < SIM_MASTERS; i++) {
+        memset(&w->master[i], 0, offsetof(struct sim_master, store));
+        store_clear(&w->master[i].store);
+    }
     memset(w->daemon, 0, sizeof(w->daemon));
     memset(w->link, 0, sizeof(w->link));
     memset(w->client, 0, sizeof(w->client));
@@ -372,7 +397,8 @@ void world_free(struct sim_world *w)
     free(w->conn);
     for (unsigned i = 0; i < MSG_BLOCKS; i++)
         free(w->msg[i]);
-    free(w->message);
+    for (unsigned i = 0; i < MESSAGE_BLOCKS; i++)
+        free(w->message[i]);
     free(w->oracle.tok);
     free(w->oracle.tok_table);
     free(w->oracle.session);
