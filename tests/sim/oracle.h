@@ -119,6 +119,7 @@ struct sim_tok {
     int64_t heard_ms;   /* until= as its daemon told it */
     uint8_t teller;     /* the daemon that told it last ... */
     uint32_t told_on;   /* ... and its session */
+    unsigned extending; /* its daemon's last sim_extending of it; 0: none */
     int64_t asked_us;   /* it was renewed so many times since */
     uint16_t asks;
     /* Of a mark (oracle_kept.c): */
@@ -145,6 +146,7 @@ struct sim_fence_acks {
 /* An EXTEND of a daemon's lock, and the votes on it. */
 struct sim_extending {
     uint64_t ref;
+    unsigned before; /* the number of the last one of its token; 0: none */
     uint32_t tok;
     uint16_t yes, counts; /* masters that said yes, and those whose votes count */
     bool told;
@@ -236,9 +238,10 @@ struct sim_oracle {
     uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
+    uint64_t fence_number[SIM_DAEMONS][ORACLE_FENCES]; /* theirs once more, to be found by */
     unsigned fence_next[SIM_DAEMONS];
-    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
-    unsigned extending_next[SIM_DAEMONS];
+    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring, by their numbers, which count from 1 */
+    unsigned extendings[SIM_DAEMONS];
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];

@@ -104,8 +104,9 @@ static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct c
                        unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
-    struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
-    *acks = (struct sim_fence_acks){
+    unsigned at = o->fence_next[d->index]++ % ORACLE_FENCES;
+    o->fence_number[d->index][at] = command->number;
+    o->fences[d->index][at] = (struct sim_fence_acks){
         .bucket = command->bucket, .name = name, .sent_us = w->now_us, .number = command->number};
 }
 
@@ -323,7 +324,7 @@ static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct s
     unsigned master = w->conn[msg->conn].master;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
         struct sim_fence_acks *acks = &w->oracle.fences[d->index][i];
-        if (acks->bucket != msg->bucket || acks->number != msg->number)
+        if (w->oracle.fence_number[d->index][i] != msg->number || acks->bucket != msg->bucket)
             continue;
         acks->epoch[master] = msg->epoch;
         if (oracle_may_vote(w, d, msg))

@@ -17,10 +17,10 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
     if ((msg->verb != COMMAND_GROUP && !command_is_probe((enum command_verb)msg->verb)) ||
         msg->vote.kind == VOTE_ERROR)
         return;
-    struct coordinator_config config = daemon_config(w, d);
-    bool other_set = group->set != 0 && config.set.hash != 0 && group->set != config.set.hash;
     if (generation_class(w)) /* which set a key is of is a matter of steps */
         return;
+    struct coordinator_config config = daemon_config(w, d);
+    bool other_set = group->set != 0 && config.set.hash != 0 && group->set != config.set.hash;
     node->differs = msg->vote.kind == VOTE_GROUP && !node->lacks &&
                     (group->masters != config.masters || group->max_ttl_ms != config.max_ttl_ms || other_set);
     node->theirs_ms = group->max_ttl_ms;

@@ -91,16 +91,22 @@ enum item_kind {
 
 struct sim_item {
     int64_t at_us;
-    uint64_t birth;
     uint16_t kind;
     uint16_t a;
     uint32_t b;
     uint32_t c;
+    uint32_t next; /* in its slot */
 };
+
+enum { WHEEL_BITS = 6, WHEEL_SLOTS = 1 << WHEEL_BITS, WHEELS = 11 };
 
 struct sim_queue {
     struct sim_item *items;
-    uint32_t count, capacity;
+    uint32_t count, capacity, free; /* free: index + 1 */
+    uint64_t last_us;
+    unsigned wheels; /* a bit for each that is not empty */
+    uint64_t filled[WHEELS]; /* ... and for each of its slots */
+    uint32_t first[WHEELS][WHEEL_SLOTS], last[WHEELS][WHEEL_SLOTS];
 };
 
 /* ---- link.c: what travels between a daemon and a master ---- */
@@ -373,7 +379,7 @@ struct sim_world {
     const struct sim_plan *plan;
     uint64_t seed;
     int64_t now_us;
-    uint64_t births, items;
+    uint64_t items;
     struct sim_queue queue;
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
@@ -381,6 +387,7 @@ struct sim_world {
     bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
     int64_t keep_us;  /* the longest time for which a name is kept */
     int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
+    bool old_data;    /* a master will come back with data of before */
     bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
     bool early_stall; /* a host stood still while its daemon read clocks for the first time */
     bool quick_links; /* no answer takes long */

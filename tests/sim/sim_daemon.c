@@ -224,6 +224,9 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     int64_t deadline_ms = coordinator_deadline(d->core);
     if (deadline_ms == INT64_MAX)
         return;
+    bool armed = d->timer_at_us > w->now_us;
+    if (armed && d->timer_at_us != NEVER && clock_us(&d->clock, d->timer_at_us) < deadline_ms * 1000)
+        return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t at_us = w->now_us + 1, turn_us = w->plan->param[P_TURN];
     if (deadline_ms <= now_ms && turn_us != 0)
@@ -232,7 +235,7 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
         at_us = clock_when(&d->clock, deadline_ms * 1000);
         at_us += chance_below(w->seed, d->index, d->steps, CHANCE_LATE, 900);
     }
-    if (d->timer_at_us > w->now_us && d->timer_at_us <= at_us)
+    if (armed && d->timer_at_us <= at_us)
         return;
     d->timer_at_us = at_us;
     queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);

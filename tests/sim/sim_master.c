@@ -53,8 +53,7 @@ const struct store_key *master_key(const struct sim_master *m, unsigned name)
 
 void master_save(struct sim_world *w, struct sim_master *m)
 {
-    (void)w;
-    if (m->running)
+    if (m->running && w->old_data)
         store_copy(&m->saved[m->saves++ % SNAPSHOTS], &m->store);
 }
 
@@ -240,7 +239,7 @@ bool master_lies(const struct sim_world *w, const struct sim_master *m)
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
 {
-    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    int64_t now_ms = msg->clock_ms;
     struct store_command command = {.verb = msg->verb,
                                     .native = msg->native,
                                     .name = key_base(msg->name),
@@ -316,10 +315,9 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         master_kill(w, m, msg->number, msg->conn, vote);
         return;
     }
-    int64_t now_ms = clock_ms(&m->clock, w->now_us);
     uint32_t before[SIM_KEYS] = {0};
     uint32_t reader = msg->verb == COMMAND_DOWN ? msg->to : msg->tok;
-    FOR_NAMES(n, msg->name) before[n] = store_tok(master_key(m, n), now_ms, reader);
+    FOR_NAMES(n, msg->name) before[n] = store_tok(master_key(m, n), msg->clock_ms, reader);
     const struct store_key *key = master_key(m, first_name(msg->name));
     unsigned readers = key->readers;
     if (readers > 0)

@@ -7,56 +7,99 @@
 
 #include "tests/sim/sim.h"
 
-/* ---- the queue: a binary heap ---- */
+/* ---- the queue: wheels of 64 slots ---- */
 
-static bool item_before(const struct sim_item *a, const struct sim_item *b)
+/* No item is pushed before the last one that was popped. Times are numbers of eleven digits to the base 64, with a wheel
+ * for each digit: an item lies in that of the highest digit in which it differs from the last one popped, at its own
+ * digit. So the first slot of the lowest wheel comes next, and in the lowest wheel a slot is one time. A slot is in
+ * order of birth. */
+static void queue_append(struct sim_queue *q, uint32_t index)
 {
-    return a->at_us != b->at_us ? a->at_us < b->at_us : a->birth < b->birth;
+    uint64_t at_us = (uint64_t)q->items[index].at_us, differs = at_us ^ q->last_us;
+    unsigned wheel = differs == 0 ? 0 : (63 - (unsigned)__builtin_clzll(differs)) / WHEEL_BITS;
+    unsigned slot = at_us >> (wheel * WHEEL_BITS) & (WHEEL_SLOTS - 1);
+    if (q->filled[wheel] >> slot & 1)
+        q->items[q->last[wheel][slot]].next = index;
+    else
+        q->first[wheel][slot] = index;
+    q->last[wheel][slot] = index;
+    q->filled[wheel] |= UINT64_C(1) << slot;
+    q->wheels |= 1u << wheel;
 }
 
-void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+/* Empties the slot; returns its first item. */
+static uint32_t queue_empty(struct sim_queue *q, unsigned wheel, unsigned slot)
 {
-    struct sim_queue *q = &w->queue;
+    q->filled[wheel] &= ~(UINT64_C(1) << slot);
+    if (q->filled[wheel] == 0)
+        q->wheels &= ~(1u << wheel);
+    return q->first[wheel][slot];
+}
+
+/* Deals the first slot out to the wheels below. */
+static void queue_spread(struct sim_queue *q, unsigned wheel)
+{
+    unsigned slot = (unsigned)__builtin_ctzll(q->filled[wheel]), shift = wheel * WHEEL_BITS;
+    uint32_t index = queue_empty(q, wheel, slot), end = q->last[wheel][slot];
+    q->last_us = ((q->last_us >> shift & ~(uint64_t)(WHEEL_SLOTS - 1)) | slot) << shift;
+    for (bool more = true; more;) {
+        uint32_t next = q->items[index].next;
+        more = index != end;
+        queue_append(q, index);
+        index = next;
+    }
+}
+
+static uint32_t queue_place(struct sim_queue *q)
+{
+    if (q->free != 0) {
+        uint32_t index = q->free - 1;
+        q->free = q->items[index].next;
+        return index;
+    }
     if (q->count == q->capacity) {
         q->capacity = q->capacity == 0 ? 4096 : 2 * q->capacity;
         q->items = realloc(q->items, q->capacity * sizeof(*q->items));
         assert(q->items != NULL);
     }
-    struct sim_item item = {.at_us = at_us < w->now_us ? w->now_us : at_us,
-                            .birth = w->births++,
-                            .kind = (uint16_t)kind,
-                            .a = (uint16_t)a,
-                            .b = b,
-                            .c = c};
-    uint32_t at = q->count++;
-    while (at > 0 && item_before(&item, &q->items[(at - 1) / 2])) {
-        q->items[at] = q->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    q->items[at] = item;
+    return q->count++;
+}
+
+void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+{
+    struct sim_queue *q = &w->queue;
+    uint32_t index = queue_place(q);
+    q->items[index] = (struct sim_item){
+        .at_us = at_us < w->now_us ? w->now_us : at_us, .kind = (uint16_t)kind, .a = (uint16_t)a, .b = b, .c = c};
+    queue_append(q, index);
 }
 
 bool queue_pop(struct sim_world *w, struct sim_item *item)
 {
     struct sim_queue *q = &w->queue;
-    if (q->count == 0)
+    if (q->wheels == 0)
         return false;
-    *item = q->items[0];
-    struct sim_item last = q->items[--q->count];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= q->count)
-            break;
-        if (child + 1 < q->count && item_before(&q->items[child + 1], &q->items[child]))
-            child++;
-        if (!item_before(&q->items[child], &last))
-            break;
-        q->items[at] = q->items[child];
-        at = child;
-    }
-    q->items[at] = last;
+    while ((q->wheels & 1) == 0)
+        queue_spread(q, (unsigned)__builtin_ctz(q->wheels));
+    unsigned slot = (unsigned)__builtin_ctzll(q->filled[0]);
+    uint32_t index = q->first[0][slot];
+    *item = q->items[index];
+    q->last_us = (uint64_t)item->at_us;
+    if (index == q->last[0][slot])
+        queue_empty(q, 0, slot);
+    else
+        q->first[0][slot] = item->next;
+    q->items[index].next = q->free;
+    q->free = index + 1;
     return true;
+}
+
+static void queue_clear(struct sim_queue *q)
+{
+    q->count = q->free = 0;
+    q->wheels = 0;
+    q->last_us = 0;
+    memset(q->filled, 0, sizeof(q->filled));
 }
 
 /* ---- messages between clients and daemons ---- */
@@ -259,10 +302,10 @@ static void world_clear(struct sim_world *w)
     memset(w->daemon, 0, sizeof(w->daemon));
     memset(w->link, 0, sizeof(w->link));
     memset(w->client, 0, sizeof(w->client));
-    w->queue.count = 0;
+    queue_clear(&w->queue);
     w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
     w->now_us = 0;
-    w->births = w->items = 0;
+    w->items = 0;
     w->healing = w->odd_over = false;
     w->others_wrote = 0;
     w->heal_phase = 0;
@@ -313,7 +356,7 @@ static void world_begin(struct sim_world *w)
     w->keys = param[P_SLOTS] > 0 ? SIM_KEYS : w->names;
     w->masters = 0;
     w->full_us = w->jump_us = w->keep_us = 0;
-    w->rubbish = w->far_clocks = false;
+    w->rubbish = w->far_clocks = w->old_data = false;
     w->true_clocks = w->only_backs = true;
     w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
     w->early_stall = false;
@@ -327,6 +370,8 @@ static void world_begin(struct sim_world *w)
     for (unsigned i = 0; i < w->plan->faults; i++) {
         const int64_t *fault = w->plan->fault[i].field;
         w->rubbish |= fault[F_KIND] == FAULT_RUBBISH;
+        w->old_data |= fault[F_KIND] == FAULT_CRASH_OLD || fault[F_KIND] == FAULT_PROMOTE;
+        w->old_data |= fault[F_KIND] == FAULT_REPLICA && fault[F_ARG] > 1;
         w->quick_links &= fault[F_KIND] != FAULT_SLOW_UP && fault[F_KIND] != FAULT_SLOW_DOWN;
         w->quick_links &= fault[F_KIND] != FAULT_HANG;
         w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
