@@ -93,7 +93,7 @@ static void link_put(struct sim_world *w, uint32_t at, uint32_t index, int direc
 struct sim_msg *link_send(struct sim_world *w, uint32_t index, int direction, const struct sim_msg *msg)
 {
     uint32_t copy = msg_new(w);
-    memcpy(msg_at(w, copy), msg, offsetof(struct sim_msg, vote));
+    memcpy(msg_at(w, copy), msg, offsetof(struct sim_msg, ran_us));
     link_put(w, copy, index, direction);
     return msg_at(w, copy);
 }

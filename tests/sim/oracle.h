@@ -240,7 +240,8 @@ struct sim_oracle {
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     uint64_t fence_number[SIM_DAEMONS][ORACLE_FENCES]; /* theirs once more, to be found by */
     unsigned fence_next[SIM_DAEMONS];
-    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring, by their numbers, which count from 1 */
+    /* Rings, by their numbers, which count from 1. */
+    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS];
     unsigned extendings[SIM_DAEMONS];
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];

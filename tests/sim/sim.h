@@ -104,7 +104,7 @@ struct sim_queue {
     struct sim_item *items;
     uint32_t count, capacity, free; /* free: index + 1 */
     uint64_t last_us;
-    unsigned wheels; /* a bit for each that is not empty */
+    unsigned wheels;         /* a bit for each that is not empty */
     uint64_t filled[WHEELS]; /* ... and for each of its slots */
     uint32_t first[WHEELS][WHEEL_SLOTS], last[WHEELS][WHEEL_SLOTS];
 };
@@ -145,8 +145,9 @@ struct sim_msg {
     uint64_t most_ms;
     uint64_t ref;
     uint64_t number;
+    int64_t sent_us;
     /* In a reply: the oracle's knowledge of its command. */
-    int64_t sent_us, ran_us;
+    int64_t ran_us;
     uint32_t losses;   /* how often the master had lost its memory */
     int64_t lost_us;   /* the time of the last such loss */
     int64_t forgot_us; /* the time of the last write that this loss can have undone */
@@ -226,8 +227,7 @@ struct sim_master {
     unsigned ears;
     enum fault_kind crash;
     int64_t crash_arg_us;
-    struct store store;            /* these are not cleared with all else: most of a store is unused */
-    struct store saved[SNAPSHOTS]; /* a ring, one a second */
+    struct store store; /* comes last, and is not cleared with all else: most of it is unused */
 };
 
 /* ---- sim_node.c and sim_daemon.c ---- */
@@ -400,6 +400,7 @@ struct sim_world {
     unsigned heal_phase;
     int64_t heal_us; /* start of its present part */
     struct sim_master master[SIM_MASTERS];
+    struct store saved[SIM_MASTERS][SNAPSHOTS]; /* of each a ring, one a second */
     struct sim_daemon daemon[SIM_DAEMONS];
     struct sim_link link[SIM_DAEMONS][SIM_MASTERS];
     struct sim_client client[SIM_CLIENTS];
@@ -434,7 +435,7 @@ void client_hello(struct sim_world *w, uint32_t session);                  /* IT
 void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
 struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index);
-/* Sends a copy of all but the vote, and returns it: who has something to say there puts it in. */
+/* Sends a copy, up to what only a reply has, and returns it: who has something to say in the vote puts it in. */
 struct sim_msg *link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
 void link_arrive(struct sim_world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
 void link_close(struct sim_world *w, uint32_t conn);                 /* by the daemon, or by both */
@@ -446,7 +447,7 @@ void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_re
 bool master_receive(struct sim_world *w, struct sim_master *m, struct sim_msg *msg);
 void master_save(struct sim_world *w, struct sim_master *m);
 /* Restores what the master saved so many seconds ago; nothing, if it did not save then. */
-void master_restore(struct sim_master *m, unsigned back);
+void master_restore(const struct sim_world *w, struct sim_master *m, unsigned back);
 /* The key of a name or a slot by its index, there or not. */
 const struct store_key *master_key(const struct sim_master *m, unsigned name);
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);

@@ -225,6 +225,7 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     if (deadline_ms == INT64_MAX)
         return;
     bool armed = d->timer_at_us > w->now_us;
+    /* It comes before the deadline; to find the deadline's true time takes longer. */
     if (armed && d->timer_at_us != NEVER && clock_us(&d->clock, d->timer_at_us) < deadline_ms * 1000)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);

@@ -31,7 +31,7 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
         node->suspect_us = 0;
         node->loss_behind_ms = node->time_behind_ms;
         node->loss_rtt_us = node->time_rtt_us;
-        node->loss_in_quarantine = 
+        node->loss_in_quarantine =
             w->daemon[i].running && daemon_master_state(&w->daemon[i], m->index) == MASTER_QUARANTINE;
         node->group_before_us = node->group_us;
     }
@@ -54,14 +54,14 @@ const struct store_key *master_key(const struct sim_master *m, unsigned name)
 void master_save(struct sim_world *w, struct sim_master *m)
 {
     if (m->running && w->old_data)
-        store_copy(&m->saved[m->saves++ % SNAPSHOTS], &m->store);
+        store_copy(&w->saved[m->index][m->saves++ % SNAPSHOTS], &m->store);
 }
 
-void master_restore(struct sim_master *m, unsigned back)
+void master_restore(const struct sim_world *w, struct sim_master *m, unsigned back)
 {
     bool there = back < SNAPSHOTS && back < m->saves;
     if (there)
-        store_copy(&m->store, &m->saved[(m->saves - 1 - back) % SNAPSHOTS]);
+        store_copy(&m->store, &w->saved[m->index][(m->saves - 1 - back) % SNAPSHOTS]);
     else
         store_clear(&m->store);
     m->restored = m->restored || there;
@@ -70,10 +70,9 @@ void master_restore(struct sim_master *m, unsigned back)
 /* The master's data is empty, whole or old: the disk's data, or that of the server that is there now. */
 static void master_load(struct sim_world *w, struct sim_master *m)
 {
-    (void)w;
     bool old = m->crash == FAULT_CRASH_OLD || m->crash == FAULT_PROMOTE;
     if (m->crash != FAULT_CRASH_KEEP)
-        master_restore(m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
+        master_restore(w, m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
 }
 
 void master_start(struct sim_world *w, struct sim_master *m)

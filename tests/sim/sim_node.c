@@ -170,8 +170,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .to = moves ? oracle_tok(w, &command->to, name) : 0,
                           .other = command->has_other ? oracle_tok(w, &command->other, name) : 0,
                           .third = command->has_third ? oracle_tok(w, &command->third, name) : 0,
-                          .self =
-                              moves || !wakes ? 0 : store_id(letter ? &command->token : &command->to),
+                          .self = moves || !wakes ? 0 : store_id(letter ? &command->token : &command->to),
                           .waited_ms = command->waited_ms,
                           .stays = command->stays && wakes,
                           .shared = command->shared,

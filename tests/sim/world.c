@@ -69,8 +69,11 @@ void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigne
 {
     struct sim_queue *q = &w->queue;
     uint32_t index = queue_place(q);
-    q->items[index] = (struct sim_item){
-        .at_us = at_us < w->now_us ? w->now_us : at_us, .kind = (uint16_t)kind, .a = (uint16_t)a, .b = b, .c = c};
+    q->items[index] = (struct sim_item){.at_us = at_us < w->now_us ? w->now_us : at_us,
+                                        .kind = (uint16_t)kind,
+                                        .a = (uint16_t)a,
+                                        .b = b,
+                                        .c = c};
     queue_append(q, index);
 }
 
