@@ -14,9 +14,8 @@ int64_t clock_ms(const struct sim_clock *clock, int64_t true_us)
 int64_t clock_when(const struct sim_clock *clock, int64_t local_us)
 {
     int64_t base = local_us - clock->offset_us + clock->stopped_us;
-    int64_t guess = base / (1000000 + clock->ppm) *
-                    1000000; /* close to the wanted time; the loop below finds the exact one */
-    guess += base % (1000000 + clock->ppm) * 1000000 / (1000000 + clock->ppm);
+    /* Close to the wanted time; the loops below find the exact one. */
+    int64_t guess = (int64_t)((double)base * 1e6 / (double)(1000000 + clock->ppm));
     while (clock_us(clock, guess) < local_us)
         guess++;
     while (clock_us(clock, guess - 1) >= local_us)

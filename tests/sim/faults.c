@@ -132,11 +132,11 @@ static void fault_master(struct sim_world *w, const struct sim_record *fault, ui
         later(&m->replica_until_us, end_us);
         if (fault->field[F_ARG] == 0)
             break;
-        master_restore(m, fault->field[F_ARG] == 1 ? SNAPSHOTS : (unsigned)fault->field[F_ARG] - 2);
+        master_restore(w, m, fault->field[F_ARG] == 1 ? SNAPSHOTS : (unsigned)fault->field[F_ARG] - 2);
         master_forgets(w, m, false);
         break;
     case FAULT_FLUSH:
-        master_restore(m, SNAPSHOTS);
+        master_restore(w, m, SNAPSHOTS);
         master_forgets(w, m, false);
         break;
     case FAULT_SET: m->set_far = true; /* fall through */

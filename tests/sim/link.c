@@ -1,7 +1,9 @@
 /* Messages between a daemon and a master. In one connection bytes stay in order and are lost only at
  * its end; an old connection and a new one can deliver in any order. */
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/sim.h"
 
@@ -23,24 +25,29 @@ struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master,
     return conn;
 }
 
+static struct sim_msg *msg_at(const struct sim_world *w, uint32_t index)
+{
+    return &w->msg[index / MSG_BLOCK][index % MSG_BLOCK];
+}
+
 static uint32_t msg_new(struct sim_world *w)
 {
     if (w->msg_free != 0) {
         uint32_t index = w->msg_free - 1;
-        w->msg_free = w->msg[index].next;
+        w->msg_free = msg_at(w, index)->next;
         return index;
     }
-    if (w->msgs == w->msg_capacity) {
-        w->msg_capacity = w->msg_capacity == 0 ? 1024 : 2 * w->msg_capacity;
-        w->msg = realloc(w->msg, w->msg_capacity * sizeof(*w->msg));
-        assert(w->msg != NULL);
-    }
+    struct sim_msg **block = &w->msg[w->msgs / MSG_BLOCK];
+    assert(w->msgs < MSG_BLOCK * MSG_BLOCKS);
+    if (*block == NULL)
+        *block = malloc(MSG_BLOCK * sizeof(**block));
+    assert(*block != NULL);
     return w->msgs++;
 }
 
 static void msg_free(struct sim_world *w, uint32_t index)
 {
-    w->msg[index].next = w->msg_free;
+    msg_at(w, index)->next = w->msg_free;
     w->msg_free = index + 1;
 }
 
@@ -53,34 +60,42 @@ static int64_t link_delay_us(const struct sim_world *w, unsigned daemon, unsigne
     int64_t delay_us = param[P_DELAY] + chance_below(w->seed, who, now, CHANCE_DELAY, param[P_JITTER]);
     if (w->healing)
         return delay_us;
-    if (param[P_TAIL_PPM] > chance_below(w->seed, who, now, CHANCE_TAIL, 1000000))
+    if (param[P_TAIL_PPM] != 0 && param[P_TAIL_PPM] > chance_below(w->seed, who, now, CHANCE_TAIL, 1000000))
         delay_us += chance_below(w->seed, who, now + 1, CHANCE_TAIL, param[P_TAIL]);
     if (w->now_us < link->slow_until_us[direction])
         delay_us += link->slow_us[direction];
     return delay_us;
 }
 
-void link_send(struct sim_world *w, uint32_t index, int direction, const struct sim_msg *msg)
+/* Puts the message, which is filled in, behind the others of that direction. */
+static void link_put(struct sim_world *w, uint32_t at, uint32_t index, int direction)
 {
     struct sim_conn *conn = &w->conn[index];
+    struct sim_msg *msg = msg_at(w, at);
     int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
     const struct sim_link *link = &w->link[conn->daemon][conn->master];
     if (msg->kind == MSG_HEARD && w->now_us < link->ear_slow_until_us && !w->healing)
         at_us += link->ear_slow_us;
     if (msg->kind == MSG_LOGIN) /* the SYN and its answer come first */
         at_us += 2 * w->plan->param[P_DELAY];
-    uint32_t copy = msg_new(w);
-    w->msg[copy] = *msg;
-    w->msg[copy].conn = index;
-    w->msg[copy].next = 0;
-    w->msg[copy].at_us = at_us;
+    msg->conn = index;
+    msg->next = 0;
+    msg->at_us = at_us;
     if (conn->last[direction] != 0) {
-        w->msg[conn->last[direction] - 1].next = copy + 1;
+        msg_at(w, conn->last[direction] - 1)->next = at + 1;
     } else {
-        conn->first[direction] = copy + 1;
+        conn->first[direction] = at + 1;
         queue_push(w, at_us, direction == UP ? ITEM_UP : ITEM_DOWN, 0, index, 0);
     }
-    conn->last[direction] = copy + 1;
+    conn->last[direction] = at + 1;
+}
+
+struct sim_msg *link_send(struct sim_world *w, uint32_t index, int direction, const struct sim_msg *msg)
+{
+    uint32_t copy = msg_new(w);
+    memcpy(msg_at(w, copy), msg, offsetof(struct sim_msg, ran_us));
+    link_put(w, copy, index, direction);
+    return msg_at(w, copy);
 }
 
 /* When the first msg can be read at the earliest; NEVER: it is lost. */
@@ -123,35 +138,42 @@ static int64_t link_due_down(const struct sim_world *w, uint32_t index, const st
     return due_us;
 }
 
+/* Whether the message has become the master's answer. */
+static bool link_up(struct sim_world *w, struct sim_msg *msg)
+{
+    struct sim_master *m = &w->master[w->conn[msg->conn].master];
+    flood_served(w, m, msg);
+    return master_receive(w, m, msg);
+}
+
 void link_arrive(struct sim_world *w, uint32_t index, int direction)
 {
     enum item_kind kind = direction == UP ? ITEM_UP : ITEM_DOWN;
     struct sim_conn *conn = &w->conn[index];
     uint32_t first = conn->first[direction] - 1;
-    struct sim_msg msg = w->msg[first];
-    int64_t due_us = direction == UP ? link_due_up(w, index, &msg) : link_due_down(w, index, &msg);
+    struct sim_msg *msg = msg_at(w, first);
+    int64_t due_us = direction == UP ? link_due_up(w, index, msg) : link_due_down(w, index, msg);
     if (due_us > w->now_us && due_us != NEVER) {
         queue_push(w, due_us, kind, 0, index, 0);
         return;
     }
     /* The message is taken out first, because handling it may send others. */
-    conn->first[direction] = msg.next;
-    if (msg.next == 0)
+    conn->first[direction] = msg->next;
+    if (msg->next == 0)
         conn->last[direction] = 0;
     else
-        queue_push(w, w->msg[msg.next - 1].at_us, kind, 0, index, 0);
-    msg_free(w, first);
-    bool conn_is_ear = conn->ear;
-    if (due_us == NEVER)
-        return;
-    if (direction == UP)
-        flood_served(w, &w->master[conn->master], &msg);
-    if (direction == UP)
-        master_receive(w, &w->master[conn->master], &msg);
-    else if (conn_is_ear)
-        ear_receive(w, &msg);
+        queue_push(w, msg_at(w, msg->next - 1)->at_us, kind, 0, index, 0);
+    bool is_answer = false;
+    if (due_us != NEVER && direction == UP)
+        is_answer = link_up(w, msg);
+    else if (due_us != NEVER && conn->ear)
+        ear_receive(w, msg);
+    else if (due_us != NEVER)
+        node_receive(w, msg);
+    if (is_answer)
+        link_put(w, first, index, DOWN);
     else
-        node_receive(w, &msg);
+        msg_free(w, first);
 }
 
 /* The daemon's end is gone at once; the master's end when the bytes before the FIN have arrived. */

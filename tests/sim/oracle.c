@@ -17,13 +17,31 @@ static void *grow(void *list, uint32_t *capacity, uint32_t count, size_t size)
     return grown;
 }
 
+static uint32_t tok_hash(const struct token *token)
+{
+    uint64_t h;
+    memcpy(&h, token->bytes + TOKEN_RANDOM_AT, sizeof(h));
+    return (uint32_t)h % TOK_TABLE;
+}
+
+/* The table is large, and mostly empty. */
+static void toks_forget(struct sim_oracle *o)
+{
+    for (uint32_t tok = 1; tok < o->toks; tok++) {
+        uint32_t at = tok_hash(&o->tok[tok].token);
+        while (o->tok_table[at] != tok)
+            at = (at + 1) % TOK_TABLE;
+        o->tok_table[at] = 0;
+    }
+}
+
 void oracle_begin(struct sim_world *w)
 {
     struct sim_oracle *o = &w->oracle;
     if (o->tok_table == NULL)
-        o->tok_table = malloc(TOK_TABLE * sizeof(*o->tok_table));
+        o->tok_table = calloc(TOK_TABLE, sizeof(*o->tok_table));
     assert(o->tok_table != NULL);
-    memset(o->tok_table, 0, TOK_TABLE * sizeof(*o->tok_table));
+    toks_forget(o);
     o->toks = o->sessions = o->asks = 1; /* index 0 means none */
     o->tok = grow(o->tok, &o->tok_capacity, 0, sizeof(*o->tok));
     o->session = grow(o->session, &o->session_capacity, 0, sizeof(*o->session));
@@ -31,10 +49,12 @@ void oracle_begin(struct sim_world *w)
     memset(&o->tok[0], 0, sizeof(o->tok[0]));
     memset(&o->session[0], 0, sizeof(o->session[0]));
     memset(&o->asked[0], 0, sizeof(o->asked[0]));
+    memset(o->unanswered, 0, sizeof(o->unanswered));
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
     memset(o->alone, 0, sizeof(o->alone));
     memset(o->fences, 0, sizeof(o->fences));
+    memset(o->fence_number, 0, sizeof(o->fence_number));
     memset(o->last_set, 0, sizeof(o->last_set));
     memset(o->asked_tok, 0, sizeof(o->asked_tok));
     memset(o->refused_us, 0, sizeof(o->refused_us));
@@ -42,7 +62,7 @@ void oracle_begin(struct sim_world *w)
     memset(o->fence_next, 0, sizeof(o->fence_next));
     memset(o->outstandings, 0, sizeof(o->outstandings));
     memset(o->served_us, 0, sizeof(o->served_us));
-    memset(o->extending, 0, sizeof(o->extending));
+    memset(o->extendings, 0, sizeof(o->extendings));
     memset(o->turn_us, 0, sizeof(o->turn_us));
     memset(o->freed_us, 0, sizeof(o->freed_us));
     memset(o->writer_us, 0, sizeof(o->writer_us)); /* else the world before would excuse this one */
@@ -61,9 +81,7 @@ void oracle_begin(struct sim_world *w)
 uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
-    uint64_t h;
-    memcpy(&h, token->bytes + TOKEN_RANDOM_AT, sizeof(h));
-    for (uint32_t at = (uint32_t)h % TOK_TABLE;; at = (at + 1) % TOK_TABLE) {
+    for (uint32_t at = tok_hash(token);; at = (at + 1) % TOK_TABLE) {
         uint32_t index = o->tok_table[at];
         if (index != 0 && memcmp(&o->tok[index].token, token, sizeof(*token)) == 0)
             return index;
@@ -101,6 +119,7 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
                                            .session = session,
                                            .daemon = o->session[session].daemon,
                                            .incarnation = o->session[session].incarnation};
+    o->unanswered[o->session[session].client]++;
     return o->asks++;
 }
 

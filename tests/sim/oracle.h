@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/coordinator/coordinator.h"
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/store.h"
@@ -118,6 +119,7 @@ struct sim_tok {
     int64_t heard_ms;   /* until= as its daemon told it */
     uint8_t teller;     /* the daemon that told it last ... */
     uint32_t told_on;   /* ... and its session */
+    unsigned extending; /* its daemon's last sim_extending of it; 0: none */
     int64_t asked_us;   /* it was renewed so many times since */
     uint16_t asks;
     /* Of a mark (oracle_kept.c): */
@@ -144,6 +146,7 @@ struct sim_fence_acks {
 /* An EXTEND of a daemon's lock, and the votes on it. */
 struct sim_extending {
     uint64_t ref;
+    unsigned before; /* the number of the last one of its token; 0: none */
     uint32_t tok;
     uint16_t yes, counts; /* masters that said yes, and those whose votes count */
     bool told;
@@ -221,6 +224,7 @@ struct sim_oracle {
     uint32_t sessions, session_capacity;
     struct sim_asked *asked;
     uint32_t asks, ask_capacity;
+    uint32_t unanswered[SIM_CLIENTS];
     uint32_t holder[SIM_KEYS][ORACLE_HOLDERS];
     unsigned holders[SIM_KEYS];
     uint64_t fence[SIM_KEYS], alone[SIM_KEYS]; /* the highest, and the highest of an exclusive lock */
@@ -234,9 +238,11 @@ struct sim_oracle {
     uint32_t kept[SIM_KEYS];                   /* the mark that was told last; 0: a lock was granted since */
     uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
+    uint64_t fence_number[SIM_DAEMONS][ORACLE_FENCES]; /* theirs once more, to be found by */
     unsigned fence_next[SIM_DAEMONS];
-    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
-    unsigned extending_next[SIM_DAEMONS];
+    /* Rings, by their numbers, which count from 1. */
+    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS];
+    unsigned extendings[SIM_DAEMONS];
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
@@ -282,7 +288,6 @@ struct sim_node;
 struct action;
 struct reply;
 struct notice;
-struct master_row;
 struct group;
 
 void oracle_begin(struct sim_world *w);
@@ -433,8 +438,10 @@ void oracle_marker_granted(struct sim_world *w, const struct sim_daemon *d, unsi
 void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                            uint32_t tok);
 void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
-                   const struct master_row *row);
+/* The daemon has the master in quarantine. */
+void oracle_kept_out(struct sim_world *w, const struct sim_daemon *d, unsigned master, enum master_why why);
+void oracle_lacking(struct sim_world *w, const struct sim_daemon *d, unsigned master,
+                    enum master_state state);
 /* oracle_told.c: what holders tell; a request with data= gets its own number as what is told */
 void oracle_tells(struct request *what, uint32_t request);
 uint32_t oracle_teller(const struct data *data); /* that request */

@@ -1,4 +1,6 @@
 /* Healing, and which masters' "extended" count: invariants 2, 7 and 9. */
+#include <assert.h>
+
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
@@ -99,18 +101,28 @@ static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, in
     at->acked_epoch = msg->epoch;
 }
 
+/* NULL: there is none of that number, or not any more. */
+static struct sim_extending *extending_at(struct sim_oracle *o, const struct sim_daemon *d, unsigned number)
+{
+    bool there = number != 0 && number + ORACLE_EXTENDS > o->extendings[d->index];
+    return there ? &o->extending[d->index][number % ORACLE_EXTENDS] : NULL;
+}
+
 static struct sim_extending *extending_of(struct sim_world *w, const struct sim_daemon *d,
                                           const struct sim_msg *msg)
 {
     struct sim_oracle *o = &w->oracle;
-    struct sim_extending *ring = o->extending[d->index];
-    for (unsigned i = 1; i <= ORACLE_EXTENDS; i++) {
-        struct sim_extending *e = &ring[(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
-        if (e->ref == msg->ref && e->tok == msg->tok)
-            return e;
-    }
-    struct sim_extending *e = &ring[o->extending_next[d->index]++ % ORACLE_EXTENDS];
-    *e = (struct sim_extending){.ref = msg->ref, .tok = msg->tok};
+    struct sim_tok *t = &o->tok[msg->tok];
+    struct sim_extending *e = extending_at(o, d, t->extending);
+    while (e != NULL && e->ref != msg->ref)
+        e = extending_at(o, d, e->before);
+    assert(e == NULL || e->tok == msg->tok); /* a token has one daemon */
+    if (e != NULL)
+        return e;
+    unsigned before = t->extending;
+    t->extending = ++o->extendings[d->index];
+    e = extending_at(o, d, t->extending);
+    *e = (struct sim_extending){.ref = msg->ref, .tok = msg->tok, .before = before};
     return e;
 }
 
@@ -163,15 +175,10 @@ static void confirm(const struct sim_daemon *d, struct sim_extending *e, struct 
 /* A round that lost a master meanwhile is decided in a step of its own. */
 static void told_later(struct sim_world *w, const struct sim_daemon *d, uint32_t key)
 {
-    struct sim_oracle *o = &w->oracle;
-    for (unsigned i = 1; i <= ORACLE_EXTENDS; i++) {
-        struct sim_extending *e = &o->extending[d->index][(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
-        if (e->tok != key)
-            continue;
-        if (__builtin_popcount(e->counts & ~oracle_differing(d)) >= (int)d->quorum)
-            confirm(d, e, &o->tok[key]);
-        return;
-    }
+    struct sim_tok *t = &w->oracle.tok[key];
+    struct sim_extending *e = extending_at(&w->oracle, d, t->extending);
+    if (e != NULL && __builtin_popcount(e->counts & ~oracle_differing(d)) >= (int)d->quorum)
+        confirm(d, e, t);
 }
 
 /* Q masters that count must have said so. */

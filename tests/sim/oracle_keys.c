@@ -55,11 +55,7 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     t->released_us = w->now_us;
     FOR_NAMES(n, t->name) w->oracle.given_us[d->index][n] = w->now_us;
     for (unsigned i = d->first; i < d->masters; i++) {
-        if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn)
-            continue;
-        struct master_row row;
-        daemon_master_row(d, now_ms, i, &row);
-        if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
+        if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn || !daemon_has_in_use(d, i))
             continue;
         struct sim_oracle *o = &w->oracle;
         assert(o->marks < ORACLE_MARKS);
@@ -108,8 +104,9 @@ static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct c
                        unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
-    struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
-    *acks = (struct sim_fence_acks){
+    unsigned at = o->fence_next[d->index]++ % ORACLE_FENCES;
+    o->fence_number[d->index][at] = command->number;
+    o->fences[d->index][at] = (struct sim_fence_acks){
         .bucket = command->bucket, .name = name, .sent_us = w->now_us, .number = command->number};
 }
 
@@ -147,9 +144,7 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
 static bool votes_early(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m)
 {
     const struct sim_node *node = &d->node[m->index];
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), m->index, &row);
-    if (node->conn == 0 || row.state != MASTER_UP)
+    if (node->conn == 0 || daemon_master_state(d, m->index) != MASTER_UP)
         return false;
     return w->now_us < w->conn[node->conn - 1].born_us + d->full_us - DRIFT_US;
 }
@@ -329,7 +324,7 @@ static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct s
     unsigned master = w->conn[msg->conn].master;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
         struct sim_fence_acks *acks = &w->oracle.fences[d->index][i];
-        if (acks->bucket != msg->bucket || acks->number != msg->number)
+        if (w->oracle.fence_number[d->index][i] != msg->number || acks->bucket != msg->bucket)
             continue;
         acks->epoch[master] = msg->epoch;
         if (oracle_may_vote(w, d, msg))

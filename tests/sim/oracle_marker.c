@@ -12,15 +12,15 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
 {
     struct sim_node *node = &d->node[w->conn[msg->conn].master];
     const struct group *group = &msg->vote.group;
-    struct coordinator_config config = daemon_config(w, d);
     if (msg->verb == COMMAND_TRY)
         node->lacks = msg->vote.kind != VOTE_YES;
     if ((msg->verb != COMMAND_GROUP && !command_is_probe((enum command_verb)msg->verb)) ||
         msg->vote.kind == VOTE_ERROR)
         return;
-    bool other_set = group->set != 0 && config.set.hash != 0 && group->set != config.set.hash;
     if (generation_class(w)) /* which set a key is of is a matter of steps */
         return;
+    struct coordinator_config config = daemon_config(w, d);
+    bool other_set = group->set != 0 && config.set.hash != 0 && group->set != config.set.hash;
     node->differs = msg->vote.kind == VOTE_GROUP && !node->lacks &&
                     (group->masters != config.masters || group->max_ttl_ms != config.max_ttl_ms || other_set);
     node->theirs_ms = group->max_ttl_ms;
@@ -75,36 +75,31 @@ void oracle_marker_ran(struct sim_world *w, const struct sim_master *m, const st
 /* No master has forgotten anything, so each is kept out until its marker's time at most. A daemon counts from the
  * arrival of a TIME, which the master may have read a round trip before. A daemon that starts after a clock was set back
  * cannot tell a marker that seems young from a marker that was written anew. */
-static void kept_out(struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
-                     const struct master_row *row)
+void oracle_kept_out(struct sim_world *w, const struct sim_daemon *d, unsigned master, enum master_why why)
 {
+    const struct sim_master *m = &w->master[master];
     const struct store_group *marker = &m->store.group;
-    bool reconnects = row->why == WHY_RECONNECT || w->plan->param[P_NO_KILL] != 0;
-    if (!w->only_backs || row->state != MASTER_QUARANTINE || reconnects || marker->kind != STORE_GROUP_OURS)
+    bool reconnects = why == WHY_RECONNECT || w->plan->param[P_NO_KILL] != 0;
+    if (!w->only_backs || reconnects || marker->kind != STORE_GROUP_OURS)
         return;
     int64_t over_us = clock_us(&m->clock, w->now_us) - oracle_votes_from_ms(d, &marker->group) * 1000;
     int64_t age_us = clock_us(&m->clock, w->now_us) - marker->group.from_ms * 1000;
-    bool seems_young = row->why == WHY_MEMORY && m->set_back && age_us < d->full_us;
+    bool seems_young = why == WHY_MEMORY && m->set_back && age_us < d->full_us;
     if (over_us > SLACK_US + d->node[m->index].rtt_most_us && !seems_young)
         violation(w, 9, "d%u keeps m%u out (why %d), whose marker lets it vote since %.3f s", d->index,
-                  m->index, row->why, (double)over_us / 1e6);
+                  m->index, why, (double)over_us / 1e6);
 }
 
 /* Only a full memory, a replica and the like hide from a handshake that the master lacks a command. */
-static void lacking(struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
-                    const struct master_row *row)
+void oracle_lacking(struct sim_world *w, const struct sim_daemon *d, unsigned master, enum master_state state)
 {
+    const struct sim_master *m = &w->master[master];
+    if (w->now_us >= m->lacks_until_us)
+        return;
     int64_t born_us = w->conn[d->node[m->index].conn - 1].born_us;
-    bool lacks = m->lacks_us < born_us && w->now_us < m->lacks_until_us;
+    bool lacks = m->lacks_us < born_us;
     bool hidden = m->error_until_us > born_us || m->replica_until_us > born_us;
-    if (lacks && !hidden && (row->state == MASTER_UP || row->state == MASTER_QUARANTINE))
+    if (lacks && !hidden && (state == MASTER_UP || state == MASTER_QUARANTINE))
         violation(w, 9, "d%u uses m%u, which lacks a command of the scripts since %.3f s", d->index, m->index,
                   (double)(w->now_us - m->lacks_us) / 1e6);
-}
-
-void oracle_serves(struct sim_world *w, const struct sim_daemon *d, unsigned master,
-                   const struct master_row *row)
-{
-    kept_out(w, d, &w->master[master], row);
-    lacking(w, d, &w->master[master], row);
 }

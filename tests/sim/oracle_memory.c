@@ -206,10 +206,8 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
             continue;
         if (jumped && m->jumped_ms * 1000 < 4 * JUMP_SEEN_US + d->node[m->index].loss_rtt_us)
             continue; /* a slow base hides the jump */
-        struct master_row row;
-        daemon_master_row(d, clock_ms(&d->clock, w->now_us), m->index, &row);
         bool taken_for_ours = jumped && coordinator_behind_ms(d->core) != d->node[m->index].loss_behind_ms;
-        if (row.state == MASTER_UP && !taken_for_ours)
+        if (daemon_master_state(d, m->index) == MASTER_UP && !taken_for_ours)
             violation(w, 9, "d%u did not notice within %.2f s that m%u %s", i, ORACLE_NOTICE_US / 1e6,
                       m->index, jumped ? "had its clock set forward" : "was flushed");
     }

@@ -318,6 +318,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         violation(w, 6, "d%u answers request %u, whose session is over", d->index, request);
     oracle_repeated(w, d, a, reply);
     a->answered = true;
+    o->unanswered[s->client]--;
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;
     bool locked = reply->code == REPLY_LOCKED;

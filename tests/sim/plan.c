@@ -2,6 +2,7 @@
 #include "tests/sim/plan.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,15 @@ static bool read_one(struct sim_plan *plan, const char *word)
     if (strcmp(word, "op") == 0 && plan->ops < PLAN_OPS)
         return read_fields(&plan->op[plan->ops++], op_names, O_COUNT);
     return false;
+}
+
+/* There is room for far more than most plans have, so only that is cleared; a fault may have been taken back. */
+void plan_clear(struct sim_plan *plan)
+{
+    unsigned faults = plan->faults < PLAN_FAULTS ? plan->faults + 1 : PLAN_FAULTS;
+    memset(plan->fault, 0, faults * sizeof(plan->fault[0]));
+    memset(plan->op, 0, plan->ops * sizeof(plan->op[0]));
+    memset(plan, 0, offsetof(struct sim_plan, fault));
 }
 
 bool plan_read(struct sim_plan *plan, FILE *file, const char *path)

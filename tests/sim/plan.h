@@ -296,6 +296,7 @@ struct sim_plan {
 extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
 extern bool plan_readers;    /* readers in each seed, whatever its class */
 extern bool plan_old;        /* a daemon of the version before the queue, where the class allows one */
+void plan_clear(struct sim_plan *plan); /* was zeroed, or used before */
 void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
 enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no planted bug */
 const char *mutant_name(enum mutant mutant);

@@ -732,7 +732,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     struct draw params = {.seed = seed, .who = 1};
     struct draw habits = {.seed = seed, .who = 2};
     struct draw class = {.seed = seed, .who = 3};
-    memset(plan, 0, sizeof(*plan));
+    plan_clear(plan);
     memset(&swarm, 0, sizeof(swarm));
     plan->seed = seed;
     plan->mutant = mutant;

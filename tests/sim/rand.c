@@ -12,8 +12,11 @@ static uint64_t mix(uint64_t x)
 
 uint64_t chance(uint64_t seed, uint64_t who, uint64_t operation, enum chance what)
 {
-    uint64_t x = mix(seed + UINT64_C(0x9e3779b97f4a7c15));
-    x = mix(x ^ (who * UINT64_C(0xd1342543de82ef95) + (uint64_t)what));
+    static uint64_t last_seed, last_mixed; /* a run has one seed; 0 is mixed each time */
+    uint64_t mixed = seed != 0 && seed == last_seed ? last_mixed : mix(seed + UINT64_C(0x9e3779b97f4a7c15));
+    last_seed = seed;
+    last_mixed = mixed;
+    uint64_t x = mix(mixed ^ (who * UINT64_C(0xd1342543de82ef95) + (uint64_t)what));
     return mix(x ^ (operation * UINT64_C(0x9e3779b97f4a7c15) + 1));
 }
 

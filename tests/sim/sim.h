@@ -91,16 +91,22 @@ enum item_kind {
 
 struct sim_item {
     int64_t at_us;
-    uint64_t birth;
     uint16_t kind;
     uint16_t a;
     uint32_t b;
     uint32_t c;
+    uint32_t next; /* in its slot */
 };
+
+enum { WHEEL_BITS = 6, WHEEL_SLOTS = 1 << WHEEL_BITS, WHEELS = 11 };
 
 struct sim_queue {
     struct sim_item *items;
-    uint32_t count, capacity;
+    uint32_t count, capacity, free; /* free: index + 1 */
+    uint64_t last_us;
+    unsigned wheels;         /* a bit for each that is not empty */
+    uint64_t filled[WHEELS]; /* ... and for each of its slots */
+    uint32_t first[WHEELS][WHEEL_SLOTS], last[WHEELS][WHEEL_SLOTS];
 };
 
 /* ---- link.c: what travels between a daemon and a master ---- */
@@ -139,9 +145,9 @@ struct sim_msg {
     uint64_t most_ms;
     uint64_t ref;
     uint64_t number;
-    struct vote vote; /* up: its group is the command's */
+    int64_t sent_us;
     /* In a reply: the oracle's knowledge of its command. */
-    int64_t sent_us, ran_us;
+    int64_t ran_us;
     uint32_t losses;   /* how often the master had lost its memory */
     int64_t lost_us;   /* the time of the last such loss */
     int64_t forgot_us; /* the time of the last write that this loss can have undone */
@@ -149,7 +155,11 @@ struct sim_msg {
     bool unseen;
     uint32_t epoch;
     int64_t clock_ms, jumps_ms; /* the master's clock */
+    /* Up: its group or data are the command's. It comes last, since most messages have none, and it is large. */
+    struct vote vote;
 };
+
+enum { MSG_BLOCK = 1 << 10, MSG_BLOCKS = 1 << 12 };
 
 struct sim_conn {
     uint8_t daemon, master;
@@ -183,7 +193,6 @@ struct sim_master {
     unsigned index;
     bool running;
     struct sim_clock clock;
-    struct store store;
     unsigned saves;
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
@@ -218,7 +227,7 @@ struct sim_master {
     unsigned ears;
     enum fault_kind crash;
     int64_t crash_arg_us;
-    struct store saved[SNAPSHOTS]; /* a ring, one a second; comes last, since it is not cleared */
+    struct store store; /* comes last, and is not cleared with all else: most of it is unused */
 };
 
 /* ---- sim_node.c and sim_daemon.c ---- */
@@ -315,10 +324,14 @@ struct sim_message { /* a message between a client and a daemon */
     uint8_t kind;
     uint32_t session, request, target, next;
     int64_t at_us;
-    struct request what;
-    struct reply reply;
-    struct notice notice;
+    union {
+        struct request what;
+        struct reply reply;
+        struct notice notice;
+    };
 };
+
+enum { MESSAGE_BLOCK = 1 << 8, MESSAGE_BLOCKS = 1 << 12 };
 
 enum client_state {
     CLIENT_DONE,
@@ -368,7 +381,7 @@ struct sim_world {
     const struct sim_plan *plan;
     uint64_t seed;
     int64_t now_us;
-    uint64_t births, items;
+    uint64_t items;
     struct sim_queue queue;
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
@@ -376,6 +389,7 @@ struct sim_world {
     bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
     int64_t keep_us;  /* the longest time for which a name is kept */
     int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
+    bool old_data;    /* a master will come back with data of before */
     bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
     bool early_stall; /* a host stood still while its daemon read clocks for the first time */
     bool quick_links; /* no answer takes long */
@@ -388,15 +402,16 @@ struct sim_world {
     unsigned heal_phase;
     int64_t heal_us; /* start of its present part */
     struct sim_master master[SIM_MASTERS];
+    struct store saved[SIM_MASTERS][SNAPSHOTS]; /* of each a ring, one a second */
     struct sim_daemon daemon[SIM_DAEMONS];
     struct sim_link link[SIM_DAEMONS][SIM_MASTERS];
     struct sim_client client[SIM_CLIENTS];
     struct sim_conn *conn;
     uint32_t conns, conn_capacity;
-    struct sim_msg *msg;
-    uint32_t msgs, msg_capacity, msg_free;
-    struct sim_message *message;
-    uint32_t messages, message_capacity, message_free;
+    struct sim_msg *msg[MSG_BLOCKS]; /* blocks of them, which stay where they are */
+    uint32_t msgs, msg_free;
+    struct sim_message *message[MESSAGE_BLOCKS]; /* in the same way */
+    uint32_t messages, message_free;
     struct sim_oracle oracle;
     const struct sim_msg *heard; /* borrowed: the vote that a daemon's step handles; NULL: none */
     struct sim_trace trace;
@@ -412,7 +427,9 @@ bool queue_pop(struct sim_world *w, struct sim_item *item);
 _Noreturn void violation(struct sim_world *w, int invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-uint32_t message_new(struct sim_world *w);
+/* What it says is left to the caller. */
+uint32_t message_new(struct sim_world *w, unsigned kind, uint32_t session, uint32_t request);
+struct sim_message *message_at(const struct sim_world *w, uint32_t index);
 void message_free(struct sim_world *w, uint32_t index);
 /* Messages of one direction of a session arrive in order. */
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index);
@@ -420,17 +437,19 @@ void client_hello(struct sim_world *w, uint32_t session);                  /* IT
 void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
 struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index);
-void link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
+/* Sends a copy, up to what only a reply has, and returns it: who has something to say in the vote puts it in. */
+struct sim_msg *link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
 void link_arrive(struct sim_world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
 void link_close(struct sim_world *w, uint32_t conn);                 /* by the daemon, or by both */
 bool link_healthy(const struct sim_world *w, unsigned daemon, unsigned master);
 
 void master_start(struct sim_world *w, struct sim_master *m);
 void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_record *fault);
-void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+/* Returns whether the message has become the answer to itself. */
+bool master_receive(struct sim_world *w, struct sim_master *m, struct sim_msg *msg);
 void master_save(struct sim_world *w, struct sim_master *m);
 /* Restores what the master saved so many seconds ago; nothing, if it did not save then. */
-void master_restore(struct sim_master *m, unsigned back);
+void master_restore(const struct sim_world *w, struct sim_master *m, unsigned back);
 /* The key of a name or a slot by its index, there or not. */
 const struct store_key *master_key(const struct sim_master *m, unsigned name);
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);
@@ -461,7 +480,6 @@ void node_dial_timeout(struct sim_world *w, uint32_t conn);
 struct store_command;
 bool native_is_known(const struct sim_world *w, const struct sim_master *m,
                      const struct store_command *command, struct vote *vote);
-bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 /* The index of a name, or of a slot's own. */
 unsigned name_index(const struct name *name);
@@ -505,6 +523,8 @@ void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t conn);
 unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name, unsigned slot);
 /* Of a master by its number in the world. */
 void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned master, struct master_row *row);
+enum master_state daemon_master_state(const struct sim_daemon *d, unsigned master);
+bool daemon_has_in_use(const struct sim_daemon *d, unsigned master); /* up, slow or in quarantine */
 uint32_t daemon_id(const struct sim_daemon *d);
 
 void client_start(struct sim_world *w, struct sim_client *c);

@@ -46,9 +46,7 @@ void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, 
         else /* the answer to its RESUME may never have come: the client gives back what it knows of */
             oracle_hears_lost(w, c->index, tok);
     }
-    uint32_t index = message_new(w);
-    w->message[index] = (struct sim_message){.kind = (uint8_t)how, .session = session};
-    message_send(w, session, UP, index);
+    message_send(w, session, UP, message_new(w, how, session, 0));
 }
 
 static void client_close(struct sim_world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
@@ -87,10 +85,11 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->shared = what->shared;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
     asked->tells = what->verb == VERB_LOCK && what->data.len != 0;
-    uint32_t index = message_new(w);
-    w->message[index] = (struct sim_message){
-        .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
-    oracle_tells(&w->message[index].what, request);
+    uint32_t index = message_new(w, LINE_REQUEST, session, request);
+    struct sim_message *message = message_at(w, index);
+    message->target = target;
+    message->what = *what;
+    oracle_tells(&message->what, request);
     message_send(w, session, UP, index);
     return request;
 }
@@ -370,11 +369,8 @@ static void client_unlock_beside(struct sim_world *w, struct sim_client *c)
     client_unlock(w, c, daemon, true);
     uint32_t session = c->session[daemon];
     c->session[daemon] = before;
-    if (session == 0)
-        return;
-    uint32_t index = message_new(w); /* that connection asks nothing else */
-    w->message[index] = (struct sim_message){.kind = LINE_FIN};
-    message_send(w, session, UP, index);
+    if (session != 0) /* that connection asks nothing else */
+        message_send(w, session, UP, message_new(w, LINE_FIN, session, 0));
 }
 
 /* The client's connection ends, with all session locks on it. */
@@ -610,16 +606,15 @@ void client_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
 
 void client_tell(struct sim_world *w, uint32_t index)
 {
-    struct sim_message message = w->message[index];
-    struct sim_session *s = &w->oracle.session[message.session];
+    const struct sim_message *message = message_at(w, index);
+    struct sim_session *s = &w->oracle.session[message->session];
     struct sim_client *c = &w->client[s->client];
-    message_free(w, index);
     if (s->client_gone)
         return;
-    if (message.kind == TELL_REPLY)
-        client_reply(w, c, &message);
-    else if (message.kind == TELL_NOTICE)
-        client_notice(w, c, &message);
+    if (message->kind == TELL_REPLY)
+        client_reply(w, c, message);
+    else if (message->kind == TELL_NOTICE)
+        client_notice(w, c, message);
     else
-        client_closed(w, c, message.session);
+        client_closed(w, c, message->session);
 }

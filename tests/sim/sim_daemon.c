@@ -92,15 +92,11 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
 
 static void tell(struct sim_world *w, uint32_t session, enum tell_kind kind, const struct action *action)
 {
-    uint32_t index = message_new(w);
-    struct sim_message *message = &w->message[index];
-    *message = (struct sim_message){.kind = (uint8_t)kind, .session = session};
-    if (kind == TELL_REPLY) {
-        message->request = (uint32_t)action->request;
-        message->reply = action->u.reply;
-    }
+    uint32_t index = message_new(w, kind, session, kind == TELL_REPLY ? (uint32_t)action->request : 0);
+    if (kind == TELL_REPLY)
+        message_at(w, index)->reply = action->u.reply;
     if (kind == TELL_NOTICE)
-        message->notice = action->u.notice;
+        message_at(w, index)->notice = action->u.notice;
     message_send(w, session, DOWN, index);
 }
 
@@ -136,9 +132,7 @@ void daemon_stop(struct sim_world *w, struct sim_daemon *d)
 static void internal(struct sim_world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session,
                      uint32_t request)
 {
-    uint32_t index = message_new(w);
-    w->message[index] = (struct sim_message){.kind = (uint8_t)kind, .session = session, .request = request};
-    queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
+    queue_push(w, w->now_us, ITEM_INTERNAL, d->index, message_new(w, kind, session, request), 0);
 }
 
 static void replied(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -194,6 +188,17 @@ void daemon_master_row(const struct sim_daemon *d, int64_t now_ms, unsigned mast
     coordinator_master_row(d->core, now_ms, master - d->first, row);
 }
 
+enum master_state daemon_master_state(const struct sim_daemon *d, unsigned master)
+{
+    return coordinator_master_state(d->core, master - d->first);
+}
+
+bool daemon_has_in_use(const struct sim_daemon *d, unsigned master)
+{
+    enum master_state state = daemon_master_state(d, master);
+    return state == MASTER_UP || state == MASTER_QUARANTINE || state == MASTER_SLOW;
+}
+
 /* ---- a step ---- */
 
 static void daemon_act(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -220,6 +225,10 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     int64_t deadline_ms = coordinator_deadline(d->core);
     if (deadline_ms == INT64_MAX)
         return;
+    bool armed = d->timer_at_us > w->now_us;
+    /* It comes before the deadline; to find the deadline's true time takes longer. */
+    if (armed && d->timer_at_us != NEVER && clock_us(&d->clock, d->timer_at_us) < deadline_ms * 1000)
+        return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t at_us = w->now_us + 1, turn_us = w->plan->param[P_TURN];
     if (deadline_ms <= now_ms && turn_us != 0)
@@ -228,10 +237,20 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
         at_us = clock_when(&d->clock, deadline_ms * 1000);
         at_us += chance_below(w->seed, d->index, d->steps, CHANCE_LATE, 900);
     }
-    if (d->timer_at_us > w->now_us && d->timer_at_us <= at_us)
+    if (armed && d->timer_at_us <= at_us)
         return;
     d->timer_at_us = at_us;
     queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);
+}
+
+static void daemon_quarantines(struct sim_world *w, struct sim_daemon *d, unsigned master)
+{
+    struct master_row row; /* to fill it in takes longer than all else here */
+    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
+    if (row.why == WHY_CLOCK && w->true_clocks && !w->early_stall)
+        violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
+    oracle_kept_out(w, d, master, row.why);
+    d->node[master].quarantined_us = w->now_us;
 }
 
 /* Notes when the master comes into service of this daemon, and sends the master a mark: when that arrives,
@@ -241,15 +260,11 @@ static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned ma
     struct sim_node *node = &d->node[master];
     if (node->conn == 0)
         return;
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
-    bool jumped = row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK;
-    if (jumped && w->true_clocks && !w->early_stall)
-        violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
-    bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
-    oracle_serves(w, d, master, &row);
-    if (row.state == MASTER_QUARANTINE)
-        node->quarantined_us = w->now_us;
+    enum master_state state = daemon_master_state(d, master);
+    bool serves = daemon_has_in_use(d, master);
+    if (state == MASTER_QUARANTINE)
+        daemon_quarantines(w, d, master);
+    oracle_lacking(w, d, master, state);
     if (serves == node->settled)
         return;
     node->knew = node->knew || serves;
@@ -331,7 +346,9 @@ void daemon_timer(struct sim_world *w, struct sim_daemon *d)
         daemon_arm(w, d);
         return;
     }
-    struct coordinator_event event = {.kind = EVENT_TIMER};
+    struct coordinator_event event;
+    event.kind = EVENT_TIMER;
+    event.master = 0;
     daemon_step(w, d, &event);
     daemon_drained(w, d);
 }
@@ -425,16 +442,15 @@ static void daemon_backlog(struct sim_world *w, struct sim_daemon *d, uint32_t i
 
 void daemon_line(struct sim_world *w, uint32_t index)
 {
-    struct sim_message message = w->message[index];
-    bool backlog = message.kind == LINE_BACKLOG;
-    unsigned at = backlog ? w->conn[message.session].daemon : w->oracle.session[message.session].daemon;
+    const struct sim_message *message = message_at(w, index);
+    bool backlog = message->kind == LINE_BACKLOG;
+    unsigned at = backlog ? w->conn[message->session].daemon : w->oracle.session[message->session].daemon;
     struct sim_daemon *d = &w->daemon[at];
-    message_free(w, index);
     if (!d->running)
         return;
     if (backlog)
-        daemon_backlog(w, d, message.session);
-    else if (w->oracle.session[message.session].incarnation == d->incarnation)
-        daemon_hears(w, d, &message);
+        daemon_backlog(w, d, message->session);
+    else if (w->oracle.session[message->session].incarnation == d->incarnation)
+        daemon_hears(w, d, message);
     daemon_drained(w, d);
 }

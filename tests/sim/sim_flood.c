@@ -41,19 +41,10 @@ static uint32_t made_up(struct sim_world *w, unsigned client, unsigned which)
     return oracle_tok(w, &token, 0);
 }
 
-static int64_t unanswered(const struct sim_world *w, const struct sim_client *c)
-{
-    const struct sim_oracle *o = &w->oracle;
-    int64_t count = 0;
-    for (uint32_t i = 1; i < o->asks; i++)
-        count += !o->asked[i].answered && o->session[o->asked[i].session].client == c->index;
-    return count;
-}
-
 /* A client cannot send more than its connection takes. */
 void flood_begin(struct sim_world *w, struct sim_client *c, int64_t requests)
 {
-    int64_t room = UNREAD - unanswered(w, c);
+    int64_t room = UNREAD - (int64_t)w->oracle.unanswered[c->index];
     for (int64_t i = 0; i < requests && i < room && w->now_us > FIRST_US && w->daemon[c->home].running; i++) {
         struct request what;
         unsigned which = (unsigned)i % STRANGERS, name = (unsigned)i % w->names;

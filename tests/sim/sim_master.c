@@ -31,7 +31,8 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
         node->suspect_us = 0;
         node->loss_behind_ms = node->time_behind_ms;
         node->loss_rtt_us = node->time_rtt_us;
-        node->loss_in_quarantine = w->daemon[i].running && node_in_quarantine(w, &w->daemon[i], m->index);
+        node->loss_in_quarantine =
+            w->daemon[i].running && daemon_master_state(&w->daemon[i], m->index) == MASTER_QUARANTINE;
         node->group_before_us = node->group_us;
     }
     oracle_memory(w);
@@ -52,16 +53,15 @@ const struct store_key *master_key(const struct sim_master *m, unsigned name)
 
 void master_save(struct sim_world *w, struct sim_master *m)
 {
-    (void)w;
-    if (m->running)
-        store_copy(&m->saved[m->saves++ % SNAPSHOTS], &m->store);
+    if (m->running && w->old_data)
+        store_copy(&w->saved[m->index][m->saves++ % SNAPSHOTS], &m->store);
 }
 
-void master_restore(struct sim_master *m, unsigned back)
+void master_restore(const struct sim_world *w, struct sim_master *m, unsigned back)
 {
     bool there = back < SNAPSHOTS && back < m->saves;
     if (there)
-        store_copy(&m->store, &m->saved[(m->saves - 1 - back) % SNAPSHOTS]);
+        store_copy(&m->store, &w->saved[m->index][(m->saves - 1 - back) % SNAPSHOTS]);
     else
         store_clear(&m->store);
     m->restored = m->restored || there;
@@ -70,10 +70,9 @@ void master_restore(struct sim_master *m, unsigned back)
 /* The master's data is empty, whole or old: the disk's data, or that of the server that is there now. */
 static void master_load(struct sim_world *w, struct sim_master *m)
 {
-    (void)w;
     bool old = m->crash == FAULT_CRASH_OLD || m->crash == FAULT_PROMOTE;
     if (m->crash != FAULT_CRASH_KEEP)
-        master_restore(m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
+        master_restore(w, m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
 }
 
 void master_start(struct sim_world *w, struct sim_master *m)
@@ -235,11 +234,11 @@ bool master_lies(const struct sim_world *w, const struct sim_master *m)
     return w->plan->param[P_LIAR] == 1 + (int64_t)m->index;
 }
 
-/* SET and the other commands of the store. */
+/* SET and the other commands of the store. The vote takes the place of what the message brings. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
 {
-    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    int64_t now_ms = msg->clock_ms;
     struct store_command command = {.verb = msg->verb,
                                     .native = msg->native,
                                     .name = key_base(msg->name),
@@ -257,8 +256,9 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .slots = msg->slots,
                                     .most_ms = msg->most_ms,
                                     .bucket = msg->bucket,
-                                    .number = msg->number,
-                                    .group = msg->vote.group};
+                                    .number = msg->number};
+    if (msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW)
+        command.group = msg->vote.group;
     if (msg->verb == COMMAND_DATA)
         data_copy(&command.data, &msg->vote.data);
     if (msg->name & SIM_LIST && (msg->verb == COMMAND_ZADD || msg->verb == COMMAND_ZSCORE))
@@ -283,7 +283,6 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
 
 static void master_command(struct sim_world *w, struct sim_master *m, struct sim_msg *msg)
 {
-    const struct sim_msg asked = *msg;
     struct vote *vote = &msg->vote;
     const struct sim_conn *conn = &w->conn[msg->conn];
     msg->ran_us = w->now_us;
@@ -315,17 +314,17 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         master_kill(w, m, msg->number, msg->conn, vote);
         return;
     }
-    int64_t now_ms = clock_ms(&m->clock, w->now_us);
     uint32_t before[SIM_KEYS] = {0};
     uint32_t reader = msg->verb == COMMAND_DOWN ? msg->to : msg->tok;
-    FOR_NAMES(n, msg->name) before[n] = store_tok(master_key(m, n), now_ms, reader);
+    FOR_NAMES(n, msg->name) before[n] = store_tok(master_key(m, n), msg->clock_ms, reader);
     const struct store_key *key = master_key(m, first_name(msg->name));
     unsigned readers = key->readers;
     if (readers > 0)
         w->oracle.key_before = *key;
-    w->oracle.group_before = m->store.group;
+    if (msg->verb == COMMAND_GROUP_SET)
+        w->oracle.group_before = m->store.group;
     oracle_runs(w, m, msg);
-    master_stores(w, m, &asked, vote);
+    master_stores(w, m, msg, vote);
     oracle_ran(w, m, msg, before, vote);
     if ((readers > 0 || key->readers > 0) && !(msg->name & SIM_LIST)) /* no list is a reader's */
         oracle_ran_readers(w, m, msg, readers);
@@ -341,43 +340,34 @@ static bool master_load_scripts(const struct sim_world *w, struct sim_master *m)
     return true;
 }
 
-static void master_login(struct sim_world *w, struct sim_master *m, uint32_t index)
+static enum msg_kind master_login(struct sim_world *w, struct sim_master *m, uint32_t index)
 {
     struct sim_conn *conn = &w->conn[index];
-    struct sim_msg answer = {.kind = MSG_LOGGED_IN};
-    if (!m->running) {
-        answer.kind = MSG_REFUSED;
-        link_send(w, index, DOWN, &answer);
-        return;
-    }
+    if (!m->running)
+        return MSG_REFUSED;
     conn->open_master = true;
     conn->epoch = m->epoch;
     conn->client_id = m->next_client++;
     if (conn->ear)
         ear_subscribed(w, m, index);
     else if (!master_load_scripts(w, m))
-        answer.kind = MSG_REFUSED;
-    link_send(w, index, DOWN, &answer);
+        return MSG_REFUSED;
+    return MSG_LOGGED_IN;
 }
 
-void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
+bool master_receive(struct sim_world *w, struct sim_master *m, struct sim_msg *msg)
 {
-    struct sim_msg answer = *msg;
     switch ((enum msg_kind)msg->kind) {
-    case MSG_LOGIN: master_login(w, m, msg->conn); return;
-    case MSG_LOAD:
-        answer.kind = MSG_REFUSED;
-        if (!master_load_scripts(w, m))
-            link_send(w, msg->conn, DOWN, &answer);
-        return;
-    case MSG_GONE: w->conn[msg->conn].open_master = false; return;
-    case MSG_MARK: oracle_mark(w, m, msg); return;
-    case MSG_PING: link_send(w, msg->conn, DOWN, msg); return;
+    case MSG_LOGIN: msg->kind = (uint8_t)master_login(w, m, msg->conn); return true;
+    case MSG_LOAD: msg->kind = MSG_REFUSED; return !master_load_scripts(w, m);
+    case MSG_GONE: w->conn[msg->conn].open_master = false; return false;
+    case MSG_MARK: oracle_mark(w, m, msg); return false;
+    case MSG_PING: return true;
     default:
-        master_command(w, m, &answer);
+        master_command(w, m, msg);
         trace_add(w, TRACE_RUN, w->conn[msg->conn].daemon, m->index, msg->verb, msg->tok, msg->number,
-                  answer.vote.kind, msg->name);
-        answer.kind = MSG_REPLY;
-        link_send(w, msg->conn, DOWN, &answer);
+                  msg->vote.kind, msg->name);
+        msg->kind = MSG_REPLY;
+        return true;
     }
 }

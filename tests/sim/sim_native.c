@@ -40,12 +40,8 @@ void oracle_native_heard(struct sim_world *w, const struct sim_msg *msg)
 void oracle_native_stepped(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_tok *t = &w->oracle.tok[w->oracle.refused];
-    struct master_row row;
     if (w->oracle.refused == 0 || !t->owed || !oracle_is_ours(t, d) ||
-        d->node[master].conn != t->at[master].conn)
-        return;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
-    if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
+        d->node[master].conn != t->at[master].conn || !daemon_has_in_use(d, master))
         return;
     struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = w->oracle.refused};
     link_send(w, d->node[master].conn - 1, UP, &mark);

@@ -92,13 +92,6 @@ void node_dial_timeout(struct sim_world *w, uint32_t index)
         node_down(w, d, conn->master, false);
 }
 
-bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master)
-{
-    struct master_row row;
-    daemon_master_row(d, clock_ms(&d->clock, w->now_us), master, &row);
-    return row.state == MASTER_QUARANTINE;
-}
-
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     if (d->node[master].conn != 0)
@@ -157,25 +150,19 @@ unsigned name_slots(const struct sim_world *w, unsigned name)
 
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
-    struct command one = action->u.command, *command = &one;
-    enum command_verb native = command_is_native(one.verb) ? one.verb : 0;
-    one.verb = command_for_one(one.verb); /* the name tells that it is for several */
-    if (command->verb == COMMAND_RELEASE && daemon_is_old(w, d)) {
-        command->to = (struct token){{0}}; /* it wakes nobody */
-        command->stays = false;
-    }
-    if (command->verb == COMMAND_LETTER && daemon_is_old(w, d))
+    const struct command *command = &action->u.command;
+    enum command_verb native = command_is_native(command->verb) ? command->verb : 0;
+    enum command_verb verb = command_for_one(command->verb); /* the name tells that it is for several */
+    bool old = daemon_is_old(w, d), wakes = !old || verb != COMMAND_RELEASE;
+    if (verb == COMMAND_LETTER && old)
         return;
-    if (daemon_is_old(w, d))
-        command->most_ms = 0;
     unsigned name = name_index(&command->name);
-    uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
-    bool moves =
-        command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE || command->verb == COMMAND_DOWN;
-    bool letter = command->verb == COMMAND_LETTER || command->verb == COMMAND_NEWS;
-    bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
+    uint32_t tok = has_token(verb) ? oracle_tok(w, &command->token, name) : 0;
+    bool moves = verb == COMMAND_MOVE || verb == COMMAND_SETTLE || verb == COMMAND_DOWN;
+    bool letter = verb == COMMAND_LETTER || verb == COMMAND_NEWS;
+    bool marks = verb >= COMMAND_GROUP_SET && verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
-                          .verb = (uint8_t)command->verb,
+                          .verb = (uint8_t)verb,
                           .native = (uint8_t)native,
                           .name = name,
                           .bucket = command->bucket,
@@ -183,20 +170,16 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .to = moves ? oracle_tok(w, &command->to, name) : 0,
                           .other = command->has_other ? oracle_tok(w, &command->other, name) : 0,
                           .third = command->has_third ? oracle_tok(w, &command->third, name) : 0,
-                          .self = moves ? 0 : store_id(letter ? &command->token : &command->to),
+                          .self = moves || !wakes ? 0 : store_id(letter ? &command->token : &command->to),
                           .waited_ms = command->waited_ms,
-                          .stays = command->stays,
+                          .stays = command->stays && wakes,
                           .shared = command->shared,
                           .slots = command->slots,
-                          .most_ms = command->most_ms,
+                          .most_ms = old ? 0 : command->most_ms,
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};
-    if (marks)
-        msg.vote.group = command->group;
-    if (command->verb == COMMAND_DATA)
-        data_copy(&msg.vote.data, &command->data);
-    trace_add(w, TRACE_SEND, d->index, action->masters, native != 0 ? native : command->verb, tok,
+    trace_add(w, TRACE_SEND, d->index, action->masters, native != 0 ? native : verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
     for (unsigned i = d->first; i < d->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
@@ -204,9 +187,13 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         if (marks) /* to read its own mark is no news to it */
             d->node[i].from_ms = command->group.from_ms;
         w->conn[d->node[i].conn - 1].unanswered++;
-        if (command->verb == COMMAND_HEAL)
+        if (verb == COMMAND_HEAL)
             msg.number = heal_number(w, i, command->number);
-        link_send(w, d->node[i].conn - 1, UP, &msg);
+        struct sim_msg *sent = link_send(w, d->node[i].conn - 1, UP, &msg);
+        if (marks)
+            sent->vote.group = command->group;
+        if (verb == COMMAND_DATA)
+            data_copy(&sent->vote.data, &command->data);
     }
     oracle_send(w, d, action, tok, name);
     oracle_flood_sent(w, d, action, tok);
@@ -216,9 +203,8 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])
             continue;
         conn->backlog_told = true;
-        uint32_t index = message_new(w);
-        w->message[index] = (struct sim_message){.kind = LINE_BACKLOG, .session = d->node[i].conn - 1};
-        queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
+        uint32_t message = message_new(w, LINE_BACKLOG, d->node[i].conn - 1, 0);
+        queue_push(w, w->now_us, ITEM_INTERNAL, d->index, message, 0);
     }
 }
 
@@ -249,13 +235,14 @@ static void node_voted(struct sim_world *w, struct sim_daemon *d, const struct s
     trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok, number, msg->vote.kind, 0);
     oracle_heard(w, d, msg);
     oracle_native_heard(w, msg);
-    struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
-                                      .master = master,
-                                      .connection = conn->number,
-                                      .verb = msg->native != 0 ? msg->native : msg->verb,
-                                      .ref = msg->ref,
-                                      .vote = msg->vote,
-                                      .rtt_us = w->now_us - msg->sent_us};
+    struct coordinator_event event; /* most events are votes, so that what they do not have is not cleared */
+    event.kind = EVENT_MASTER_VOTE;
+    event.master = master;
+    event.connection = conn->number;
+    event.verb = msg->native != 0 ? msg->native : msg->verb;
+    event.ref = msg->ref;
+    event.vote = msg->vote;
+    event.rtt_us = w->now_us - msg->sent_us;
     w->heard = msg;
     daemon_step(w, d, &event);
     w->heard = NULL;

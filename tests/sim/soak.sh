@@ -1,19 +1,18 @@
 #!/bin/bash
 # tests/sim/soak.sh FOLDER HOURS [SEED]: simulates HOURS more hours of this version on both cores, in pieces of five minutes
 # over fresh seeds; each piece is a file in FOLDER. Begun again, it goes on behind the last piece of this version. It stops
-# at the first piece that found something. At the end it prints the sums of this version, by class.
+# at the first piece that found something. At the end it prints the sums of this version, by class, and puts them into
+# tests/sim/HOURS. The version is a hash of what the simulator is built from: other commits leave it, and its sums, alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$1 wanted=$2 seed=${3:-$(date +%s)}
-
-version=$(git describe --always --dirty 2>/dev/null || echo unknown)
 mkdir -p "$folder/pieces"
 
 # A simulator for speed: optimised as a whole, by what a first build of it did. Other compilers leave that out.
 build() { make --no-print-directory NODEPS=1 -j2 "$folder/tests/sim/sim" BUILD="$folder" HARDEN= LTO= CFLAGS="$1" LDFLAGS="$1"; }
-fast='-O3 -flto -fomit-frame-pointer'
+fast='-O3 -flto -fomit-frame-pointer -fno-pie -no-pie -fno-plt -march=native -ffp-contract=off'
 {
-    find "$folder" \( -name '*.o' -o -name '*.gcda' -o -path '*/tests/sim/sim' \) -delete
+    find "$folder" \( -name '*.o' -o -name '*.d' -o -name '*.gcda' -o -path '*/tests/sim/sim' \) -delete
     if build "$fast -fprofile-generate"; then
         "$folder/tests/sim/sim" --seed 1 --runs 300 --jobs 1
         find "$folder" \( -name '*.o' -o -path '*/tests/sim/sim' \) -delete
@@ -26,6 +25,10 @@ fast='-O3 -flto -fomit-frame-pointer'
     exit 1
 }
 
+# The files that the compiler read, as it listed them. Their names are relative to this tree.
+sources() { find "$folder" -name '*.d' -exec cat {} + | tr -s ' :\134' '\n' | grep -E '^[a-z].*\.(c|h|def)$' | LC_ALL=C sort -u; }
+version=$(sources | xargs sha256sum | sha256sum | cut -c 1-12)
+
 of_version() { find "$folder/pieces" -name "$version.*" -print0 | sort -z -t . -k 2 -n | xargs -0 -r cat; }
 # The last line of a piece: "N runs, H simulated hours, ...".
 hours() { of_version | awk '/ simulated hours, / { sum += $3 } END { printf "%.1f", sum }'; }
@@ -37,17 +40,36 @@ next_seed() { # behind the last piece
 }
 more() { awk -v now="$(hours)" -v end="$1" 'BEGIN { exit !(now < end) }'; }
 
+# One line for each version: date, version, first seed, runs, hours, grants of each class, what was found.
+note() { # WHAT WAS FOUND
+    local list=tests/sim/HOURS first line
+    first=$(find "$folder/pieces" -name "$version.*" -printf '%f\n' | sort -t . -k 2 -n | sed -n '1s/.*\.//p')
+    line="$(date +%F) $version from seed ${first:-$seed} $(of_version | awk '
+        / simulated hours, / { runs += $1; all += $3; next }
+        /^class / || /^all / || /^of readers/ || / in one world / { next }
+        NF == 4 { if (!($1 in g)) order[++names] = $1
+                  g[$1] += $4 }
+        END { printf "runs %d hours %.1f grants", runs, all
+              for (i = 1; i <= names; i++) printf " %s=%d", order[i], g[order[i]] }') found $1"
+    touch "$list"
+    { awk -v version="$version" '$2 != version' "$list" && echo "$line"; } >"$folder/HOURS"
+    cp "$folder/HOURS" "$list"
+}
+
 end=$(awk -v now="$(hours)" -v wanted="$wanted" 'BEGIN { print now + wanted }')
 while more "$end"; do
     first=$(next_seed)
     piece=$folder/pieces/$version.$first
-    if ! nice "$folder/tests/sim/sim" --seed "$first" --time "${PIECE:-300}" --jobs 2 >"$piece.now"; then
-        mv "$piece.now" "$folder/found.$version.$first"
+    if ! nice "$folder/tests/sim/sim" --seed "$first" --time "${PIECE:-300}" --jobs 2 >"$folder/now" 2>"$folder/report"; then
+        cat "$folder/report" "$folder/now" >"$folder/found.$version.$first"
         tail -n 5 "$folder/found.$version.$first"
         echo "soak: found by the piece from seed $first; its output is $folder/found.$version.$first"
+        found=$(sed -n 's/^seed \([0-9]*\): invariant \([0-9]*\) .*/invariant \2 at seed \1/p' "$folder/report" | paste -s -d ,)
+        note "${found:-something in the piece from seed $first}"
         exit 1
     fi
-    mv "$piece.now" "$piece"
+    mv "$folder/now" "$piece"
+    note nothing
     printf '%s %s hours\n' "$version" "$(hours)"
 done
 of_version | awk -v version="$version" '

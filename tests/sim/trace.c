@@ -125,10 +125,12 @@ void trace_add(struct sim_world *w, enum trace_kind kind, uint32_t a, uint64_t b
     }
     struct sim_trace_line *line = &t->line[t->lines++ % TRACE_LINES];
     *line = (struct sim_trace_line){.at_us = w->now_us, .kind = kind, .a = a, .v = {b, c, d, e, f, g}};
-    uint64_t h = t->hash ^ (uint64_t)w->now_us ^ ((uint64_t)kind << 56) ^ ((uint64_t)a << 40);
-    for (int i = 0; i < 6; i++)
-        h = (h ^ line->v[i]) * UINT64_C(0x9e3779b97f4a7c15) + (h >> 29);
-    t->hash = h;
+    /* Each value has a factor of its own, so that the products do not wait for each other. */
+    uint64_t h = (uint64_t)w->now_us ^ ((uint64_t)kind << 56) ^ ((uint64_t)a << 40);
+    for (unsigned i = 0; i < 6; i++)
+        h += (line->v[i] + 1) * (UINT64_C(0x9e3779b97f4a7c15) << i | 1);
+    h = (h ^ t->hash) * UINT64_C(0xbf58476d1ce4e5b9);
+    t->hash = h ^ h >> 29;
     if (t->print)
         trace_print(line, stdout);
 }

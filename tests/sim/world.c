@@ -7,92 +7,153 @@
 
 #include "tests/sim/sim.h"
 
-/* ---- the queue: a binary heap ---- */
+/* ---- the queue: wheels of 64 slots ---- */
 
-static bool item_before(const struct sim_item *a, const struct sim_item *b)
+/* No item is pushed before the last one that was popped. Times are numbers of eleven digits to the base 64, with a wheel
+ * for each digit: an item lies in that of the highest digit in which it differs from the last one popped, at its own
+ * digit. So the first slot of the lowest wheel comes next, and in the lowest wheel a slot is one time. A slot is in
+ * order of birth. */
+static void queue_append(struct sim_queue *q, uint32_t index)
 {
-    return a->at_us != b->at_us ? a->at_us < b->at_us : a->birth < b->birth;
+    uint64_t at_us = (uint64_t)q->items[index].at_us, differs = at_us ^ q->last_us;
+    unsigned wheel = differs == 0 ? 0 : (63 - (unsigned)__builtin_clzll(differs)) / WHEEL_BITS;
+    unsigned slot = at_us >> (wheel * WHEEL_BITS) & (WHEEL_SLOTS - 1);
+    if (q->filled[wheel] >> slot & 1)
+        q->items[q->last[wheel][slot]].next = index;
+    else
+        q->first[wheel][slot] = index;
+    q->last[wheel][slot] = index;
+    q->filled[wheel] |= UINT64_C(1) << slot;
+    q->wheels |= 1u << wheel;
 }
 
-void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+/* Empties the slot; returns its first item. */
+static uint32_t queue_empty(struct sim_queue *q, unsigned wheel, unsigned slot)
 {
-    struct sim_queue *q = &w->queue;
+    q->filled[wheel] &= ~(UINT64_C(1) << slot);
+    if (q->filled[wheel] == 0)
+        q->wheels &= ~(1u << wheel);
+    return q->first[wheel][slot];
+}
+
+/* Deals the first slot out to the wheels below. */
+static void queue_spread(struct sim_queue *q, unsigned wheel)
+{
+    unsigned slot = (unsigned)__builtin_ctzll(q->filled[wheel]), shift = wheel * WHEEL_BITS;
+    uint32_t index = queue_empty(q, wheel, slot), end = q->last[wheel][slot];
+    q->last_us = ((q->last_us >> shift & ~(uint64_t)(WHEEL_SLOTS - 1)) | slot) << shift;
+    for (bool more = true; more;) {
+        uint32_t next = q->items[index].next;
+        more = index != end;
+        queue_append(q, index);
+        index = next;
+    }
+}
+
+static uint32_t queue_place(struct sim_queue *q)
+{
+    if (q->free != 0) {
+        uint32_t index = q->free - 1;
+        q->free = q->items[index].next;
+        return index;
+    }
     if (q->count == q->capacity) {
         q->capacity = q->capacity == 0 ? 4096 : 2 * q->capacity;
         q->items = realloc(q->items, q->capacity * sizeof(*q->items));
         assert(q->items != NULL);
     }
-    struct sim_item item = {.at_us = at_us < w->now_us ? w->now_us : at_us,
-                            .birth = w->births++,
-                            .kind = (uint16_t)kind,
-                            .a = (uint16_t)a,
-                            .b = b,
-                            .c = c};
-    uint32_t at = q->count++;
-    while (at > 0 && item_before(&item, &q->items[(at - 1) / 2])) {
-        q->items[at] = q->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    q->items[at] = item;
+    return q->count++;
+}
+
+void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+{
+    struct sim_queue *q = &w->queue;
+    uint32_t index = queue_place(q);
+    q->items[index] = (struct sim_item){.at_us = at_us < w->now_us ? w->now_us : at_us,
+                                        .kind = (uint16_t)kind,
+                                        .a = (uint16_t)a,
+                                        .b = b,
+                                        .c = c};
+    queue_append(q, index);
 }
 
 bool queue_pop(struct sim_world *w, struct sim_item *item)
 {
     struct sim_queue *q = &w->queue;
-    if (q->count == 0)
+    if (q->wheels == 0)
         return false;
-    *item = q->items[0];
-    struct sim_item last = q->items[--q->count];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= q->count)
-            break;
-        if (child + 1 < q->count && item_before(&q->items[child + 1], &q->items[child]))
-            child++;
-        if (!item_before(&q->items[child], &last))
-            break;
-        q->items[at] = q->items[child];
-        at = child;
-    }
-    q->items[at] = last;
+    while ((q->wheels & 1) == 0)
+        queue_spread(q, (unsigned)__builtin_ctz(q->wheels));
+    unsigned slot = (unsigned)__builtin_ctzll(q->filled[0]);
+    uint32_t index = q->first[0][slot];
+    *item = q->items[index];
+    q->last_us = (uint64_t)item->at_us;
+    if (index == q->last[0][slot])
+        queue_empty(q, 0, slot);
+    else
+        q->first[0][slot] = item->next;
+    q->items[index].next = q->free;
+    q->free = index + 1;
     return true;
+}
+
+static void queue_clear(struct sim_queue *q)
+{
+    q->count = q->free = 0;
+    q->wheels = 0;
+    q->last_us = 0;
+    memset(q->filled, 0, sizeof(q->filled));
 }
 
 /* ---- messages between clients and daemons ---- */
 
-uint32_t message_new(struct sim_world *w)
+struct sim_message *message_at(const struct sim_world *w, uint32_t index)
+{
+    return &w->message[index / MESSAGE_BLOCK][index % MESSAGE_BLOCK];
+}
+
+static uint32_t message_place(struct sim_world *w)
 {
     if (w->message_free != 0) {
         uint32_t index = w->message_free - 1;
-        w->message_free = w->message[index].next;
+        w->message_free = message_at(w, index)->next;
         return index;
     }
-    if (w->messages == w->message_capacity) {
-        w->message_capacity = w->message_capacity == 0 ? 256 : 2 * w->message_capacity;
-        w->message = realloc(w->message, w->message_capacity * sizeof(*w->message));
-        assert(w->message != NULL);
-    }
+    struct sim_message **block = &w->message[w->messages / MESSAGE_BLOCK];
+    assert(w->messages < MESSAGE_BLOCK * MESSAGE_BLOCKS);
+    if (*block == NULL)
+        *block = malloc(MESSAGE_BLOCK * sizeof(**block));
+    assert(*block != NULL);
     return w->messages++;
+}
+
+uint32_t message_new(struct sim_world *w, unsigned kind, uint32_t session, uint32_t request)
+{
+    uint32_t index = message_place(w);
+    struct sim_message *message = message_at(w, index);
+    message->kind = (uint8_t)kind;
+    message->session = session;
+    message->request = request;
+    message->target = 0;
+    return index;
 }
 
 void message_free(struct sim_world *w, uint32_t index)
 {
-    w->message[index].next = w->message_free;
+    message_at(w, index)->next = w->message_free;
     w->message_free = index + 1;
 }
 
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index)
 {
     struct sim_session *s = &w->oracle.session[session];
-    struct sim_message *message = &w->message[index];
+    struct sim_message *message = message_at(w, index);
     uint64_t who = 2 * session + (unsigned)direction;
-    message->session = session;
     message->next = 0;
     message->at_us = w->now_us + 20 +
                      chance_below(w->seed, who, (uint64_t)w->now_us, CHANCE_CLIENT, s->remote ? 3000 : 100);
     if (s->last[direction] != 0) {
-        w->message[s->last[direction] - 1].next = index + 1;
+        message_at(w, s->last[direction] - 1)->next = index + 1;
     } else {
         s->first[direction] = index + 1;
         queue_push(w, message->at_us, direction == UP ? ITEM_LINE : ITEM_TELL, 0, session, 0);
@@ -111,25 +172,27 @@ void message_arrive(struct sim_world *w, uint32_t session, int direction)
     enum item_kind kind = direction == UP ? ITEM_LINE : ITEM_TELL;
     struct sim_session *s = &w->oracle.session[session];
     uint32_t index = s->first[direction] - 1;
-    int64_t due_us = w->message[index].at_us;
+    const struct sim_message *message = message_at(w, index);
+    int64_t due_us = message->at_us;
     if (w->now_us <= message_held_us(w, s, direction))
         due_us = message_held_us(w, s, direction) + 1;
     if (due_us <= w->now_us && direction == UP)
-        due_us = flood_held_us(w, session, &w->message[index]);
+        due_us = flood_held_us(w, session, message);
     if (due_us > w->now_us) {
         queue_push(w, due_us, kind, 0, session, 0);
         return;
     }
     /* The item is taken out first, because handling it may push others. */
-    s->first[direction] = w->message[index].next;
+    s->first[direction] = message->next;
     if (s->first[direction] == 0)
         s->last[direction] = 0;
     else
-        queue_push(w, w->message[s->first[direction] - 1].at_us, kind, 0, session, 0);
+        queue_push(w, message_at(w, s->first[direction] - 1)->at_us, kind, 0, session, 0);
     if (direction == UP)
         daemon_line(w, index);
     else
         client_tell(w, index);
+    message_free(w, index);
 }
 
 void violation(struct sim_world *w, int invariant, const char *format, ...)
@@ -143,6 +206,12 @@ void violation(struct sim_world *w, int invariant, const char *format, ...)
 }
 
 /* ---- a run ---- */
+
+static void world_internal(struct sim_world *w, uint32_t message)
+{
+    daemon_line(w, message);
+    message_free(w, message);
+}
 
 static void world_item(struct sim_world *w, const struct sim_item *item)
 {
@@ -176,7 +245,7 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
         if (w->now_us <= w->daemon[item->a].paused_until_us)
             queue_push(w, w->daemon[item->a].paused_until_us + 1, ITEM_INTERNAL, item->a, item->b, 0);
         else
-            daemon_line(w, item->b);
+            world_internal(w, item->b);
         break;
     case ITEM_LINE: message_arrive(w, item->b, UP); break;
     case ITEM_TELL: message_arrive(w, item->b, DOWN); break;
@@ -229,15 +298,17 @@ static void world_clear(struct sim_world *w)
         coordinator_free(w->daemon[i].core);
         w->daemon[i].core = NULL;
     }
-    for (unsigned i = 0; i < SIM_MASTERS; i++)
-        memset(&w->master[i], 0, offsetof(struct sim_master, saved));
+    for (unsigned i = 0; i < SIM_MASTERS; i++) {
+        memset(&w->master[i], 0, offsetof(struct sim_master, store));
+        store_clear(&w->master[i].store);
+    }
     memset(w->daemon, 0, sizeof(w->daemon));
     memset(w->link, 0, sizeof(w->link));
     memset(w->client, 0, sizeof(w->client));
-    w->queue.count = 0;
+    queue_clear(&w->queue);
     w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
     w->now_us = 0;
-    w->births = w->items = 0;
+    w->items = 0;
     w->healing = w->odd_over = false;
     w->others_wrote = 0;
     w->heal_phase = 0;
@@ -288,7 +359,7 @@ static void world_begin(struct sim_world *w)
     w->keys = param[P_SLOTS] > 0 ? SIM_KEYS : w->names;
     w->masters = 0;
     w->full_us = w->jump_us = w->keep_us = 0;
-    w->rubbish = w->far_clocks = false;
+    w->rubbish = w->far_clocks = w->old_data = false;
     w->true_clocks = w->only_backs = true;
     w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
     w->early_stall = false;
@@ -302,6 +373,8 @@ static void world_begin(struct sim_world *w)
     for (unsigned i = 0; i < w->plan->faults; i++) {
         const int64_t *fault = w->plan->fault[i].field;
         w->rubbish |= fault[F_KIND] == FAULT_RUBBISH;
+        w->old_data |= fault[F_KIND] == FAULT_CRASH_OLD || fault[F_KIND] == FAULT_PROMOTE;
+        w->old_data |= fault[F_KIND] == FAULT_REPLICA && fault[F_ARG] > 1;
         w->quick_links &= fault[F_KIND] != FAULT_SLOW_UP && fault[F_KIND] != FAULT_SLOW_DOWN;
         w->quick_links &= fault[F_KIND] != FAULT_HANG;
         w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
@@ -370,8 +443,10 @@ void world_free(struct sim_world *w)
         coordinator_free(w->daemon[i].core);
     free(w->queue.items);
     free(w->conn);
-    free(w->msg);
-    free(w->message);
+    for (unsigned i = 0; i < MSG_BLOCKS; i++)
+        free(w->msg[i]);
+    for (unsigned i = 0; i < MESSAGE_BLOCKS; i++)
+        free(w->message[i]);
     free(w->oracle.tok);
     free(w->oracle.tok_table);
     free(w->oracle.session);
