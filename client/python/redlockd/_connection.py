@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._parts import Parts
 
 QUIT_S = 2.0
+BATCH = 24  # so many lines are not kept waiting for more: redlockd works on them meanwhile
 
 
 class Daemon:
@@ -28,8 +29,8 @@ class Daemon:
 
 
 class Connection:
-    """A line goes out at once where nothing else is on its way, and else with the others of its turn of the engine. What
-    comes in goes to the session."""
+    """A line goes out at once where nothing else is on its way, and else with the others of its turn of the engine, BATCH
+    at a time. What comes in goes to the session."""
 
     def __init__(self, session: Parts, sock: socket.socket) -> None:
         self.session = session
@@ -66,7 +67,7 @@ class Connection:
 
     def send(self, line: str) -> None:
         self._out.append(line)
-        if len(self.sent) <= 1:  # nothing else is on its way, and so perhaps nothing comes along in this turn
+        if len(self.sent) <= 1 or len(self._out) >= BATCH:  # alone, perhaps nothing comes along in this turn
             self.flush()
         elif len(self._out) == 1:
             self.session.engine.soon(self.flush)

@@ -121,7 +121,7 @@ class Session(Asking, Keeping, Watching, Linking):
             when_gone()
 
     def _end(self, told: bool = True) -> None:
-        self.closed = True
+        self.closed, self.usable = True, False
         for timer in (self._dialing, self._timer):
             if timer:
                 timer.cancel()
@@ -147,7 +147,7 @@ class Session(Asking, Keeping, Watching, Linking):
 
     def drop_in_child(self) -> None:
         """Takes no threading.Lock, since another thread may have held it when the process was forked."""
-        self.forked = True
+        self.forked, self.usable = True, False
         if self.where.opening and (descriptor := self.where.opening.detach()) >= 0:
             os.close(descriptor)
         self.engine.drop_in_child()

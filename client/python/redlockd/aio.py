@@ -234,12 +234,13 @@ class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
         return self.valid()
 
     async def __aenter__(self) -> Lock:
-        if not self._enters_given():
+        if not self._given:
             await self._ask_for(self._wait)
+        self._given = False
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if self._released_already():
+        if self._hold.state == OVER:
             return
         try:
             await self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
