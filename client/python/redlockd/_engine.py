@@ -469,7 +469,7 @@ class ThreadEngine:
         result: T = self.inside(self._call, function, args)
         return result
 
-    def _call(self, function: Callable[..., T], args: tuple[Any, ...]) -> T:
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         if not self.session.usable:
             self.session.check_usable()
         if not self._thread:
