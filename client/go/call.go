@@ -148,9 +148,10 @@ func (c *Client) answer(ctx context.Context, k *call, limit, grace time.Duration
 		return nil, &Error{Err: ErrClosed, Name: k.name}
 	}
 
-	k.giveUp = nowMS() + milliseconds(limit)
+	now := nowMS()
+	k.giveUp = now + milliseconds(limit)
 	c.enqueue(k)
-	c.sendQueued()
+	c.sendQueued(now)
 	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
 		lk.writeAll() // nobody else asks, and so no lines come together
 	} else if lk != nil {
