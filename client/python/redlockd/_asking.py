@@ -335,9 +335,6 @@ class Asking(Parts):
     def _answer_with_rows(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
         self._settle(ask, None if answer.code == "+END" else answer.refusal())
 
-    def _answer_to_unwatch(self, ask: Ask, _connection: Connection, _answer: Answer, _received_ms: int) -> None:
-        self._settle(ask)
-
     # ---- a writer becomes a reader ----
 
     def _answer_to_downgrade(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
@@ -366,7 +363,7 @@ class Asking(Parts):
     _answers: dict[str, Callable[..., None]] = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
                 "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask, "DATA": _answer_to_ask,
                 "DOWNGRADE": _answer_to_downgrade, "WHO": _answer_with_rows, "SHOW": _answer_with_rows,
-                "WATCH": lambda self, *answered: self._watch_answered(*answered), "UNWATCH": _answer_to_unwatch}
+                "WATCH": lambda self, *answered: self._watch_answered(*answered), "UNWATCH": lambda self, ask, *_: self._settle(ask)}
 
 
 def _word(key: str, ms: int) -> str:

@@ -52,7 +52,7 @@ class Connection:
         self.refuted = False  # one of them has shown that a clock stood still
         self.pinged_ms = 0  # 0: no PING is open
         self._out: list[str] = []
-        self._rest = ""
+        self.rest = ""  # half a line
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -81,12 +81,12 @@ class Connection:
     def received(self, data: bytes) -> None:
         if self.parked or self.ended:
             return
-        lines = (self._rest + data.decode("latin-1")).split("\n")
-        self._rest = lines.pop()
+        lines = (self.rest + data.decode("latin-1")).split("\n")
+        self.rest = lines.pop()
         received_ms = self.heard_ms = now_ms()
         self.pinged_ms = 0
         try:
-            if len(self._rest) > SERVER_LINE_BYTES:
+            if len(self.rest) > SERVER_LINE_BYTES:
                 raise ProtocolError("redlockd sent a line without an end")
             for line in lines:
                 if self.parked or self.ended:
@@ -98,9 +98,6 @@ class Connection:
 
     def is_usable(self) -> bool:
         return self.up and not (self.ended or self.parked or self.retiring)
-
-    def has_half_a_line(self) -> bool:
-        return bool(self._rest)
 
     def is_gone(self, error: object = None) -> None:
         """The other end has closed the connection, or the network has."""

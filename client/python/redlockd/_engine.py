@@ -437,8 +437,7 @@ class ThreadEngine:
         except IndexError:  # another has done it
             return
         self._woken = waiter.thread
-        if waiter.told:
-            waiter.told.release()
+        waiter.wake()
 
     def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
@@ -470,16 +469,14 @@ class ThreadEngine:
         return result
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        if not self.session.usable:
-            self.session.check_usable()
+        self.session.check_usable()
         if not self._thread:
             self._begin()
         return function(*args)
 
     def ask(self, begin: Callable[..., Ask], *args: Any) -> Ask:
         """Waits for the answer."""
-        if not self.session.usable:
-            self.session.check_usable()
+        self.session.check_usable()
         waiter = _Waiter(self)
         try:
             with self._guard:
@@ -528,8 +525,9 @@ class ThreadEngine:
 
     def _take_back(self, waiter: _Waiter) -> None:
         self._ask_for_all()
-        for one in [waiter.ask] if waiter.ask else self.session.asked_by(waiter):
-            self.session.give_up(one)
+        for ask in [waiter.ask] if waiter.ask else self.session._asks():
+            if ask is waiter.ask or ask.tell is waiter:
+                self.session.give_up(ask)
         self._leave(waiter)
 
     def cancel(self, hold: Hold) -> bool:

@@ -87,8 +87,7 @@ class BaseLock(Generic[E, N, V]):
 
     def _begin(self, token: str = "") -> Hold | None:
         """Returns a new hold to be asked for; None: the lock was entered once more."""
-        if not self._session.usable:
-            self._session.check_usable()
+        self._session.check_usable()
         me = self._me()
         with self._guard:
             if self._hold.state in _STATES and self._hold.state != LOST and not self._hold.releasing:

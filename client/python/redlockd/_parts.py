@@ -50,7 +50,6 @@ class Parts:
         self.where = where
         self.timeout_ms = timeout_ms
         self.closed = self.forked = False
-        self.usable = True  # neither
         self._hello = f"HELLO 1 {f'client={client} ' if client else ''}events=renewed"
         self._connection: Connection | None = None  # the connection for requests
         self._connections: set[Connection] = set()  # every connection that is open

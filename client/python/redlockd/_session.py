@@ -100,9 +100,6 @@ class Session(Asking, Keeping, Watching, Linking):
         elif ask.verb != "UNLOCK":
             self._withdraw(ask)
 
-    def asked_by(self, tell: Tell) -> list[Ask]:
-        return [ask for ask in self._asks() if ask.tell is tell]
-
     def let_go(self, hold: Hold) -> None:
         """Gives back without waiting for the answer."""
         if hold.state in (HELD, DETACHED, RESUMING) and not hold.releasing:
@@ -121,7 +118,7 @@ class Session(Asking, Keeping, Watching, Linking):
             when_gone()
 
     def _end(self, told: bool = True) -> None:
-        self.closed, self.usable = True, False
+        self.closed = True
         for timer in (self._dialing, self._timer):
             if timer:
                 timer.cancel()
@@ -147,7 +144,7 @@ class Session(Asking, Keeping, Watching, Linking):
 
     def drop_in_child(self) -> None:
         """Takes no threading.Lock, since another thread may have held it when the process was forked."""
-        self.forked, self.usable = True, False
+        self.forked = True
         if self.where.opening and (descriptor := self.where.opening.detach()) >= 0:
             os.close(descriptor)
         self.engine.drop_in_child()

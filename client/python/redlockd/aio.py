@@ -89,9 +89,6 @@ class _LoopEngine:
             raise UsageError("this client belongs to another event loop: make one for each loop")
         return loop
 
-    def has_ended(self) -> bool:
-        return self._loop is not None and self._loop.is_closed()
-
     def read_first(self, function: Callable[[], object]) -> None:
         """By the second turn from now on, the loop has looked at its sockets, and what had come is read."""
         self.soon(self.soon, function)
@@ -141,7 +138,7 @@ class _LoopEngine:
     async def close(self) -> None:
         if self.session.closed or self.session.forked:
             return
-        if self.has_ended():
+        if self._loop and self._loop.is_closed():
             self.session.engine_ended(False)
             return
         gone = asyncio.Event()
