@@ -137,7 +137,7 @@ class _Timer:
 class _Waiter:
     """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("engine", "thread", "ask", "error", "over", "told")
+    __slots__ = ("engine", "thread", "ask", "error", "over", "reads", "told")
 
     def __init__(self, engine: ThreadEngine) -> None:
         self.engine = engine
@@ -145,24 +145,21 @@ class _Waiter:
         self.ask: Ask | None = None
         self.error: RedlockdError | None = None
         self.over = False
-        self.told: threading.Lock | None = None  # None: the caller reads, and sees for itself
+        self.reads = False  # the caller reads, and sees for itself; else it waits for `told`
+        self.told = _lock_that_is_held()
 
     def __call__(self, error: RedlockdError | None) -> None:
         """Called inside. The caller is woken at the end of this turn."""
         engine, self.error, self.over = self.engine, error, True
         engine._waiting.discard(self)
-        if self.told:
+        if not self.reads:
             engine._told.append(self)
         elif engine._polls:
             engine.wake()
 
-    def wake(self) -> None:
-        if self.told:
-            self.told.release()
-
     def wait(self) -> None:
-        engine, told = self.engine, self.told
-        if told:
+        if not self.reads:
+            engine, told = self.engine, self.told
             if engine._woken == self.thread:
                 engine._wake_next()
             told.acquire()
@@ -232,7 +229,7 @@ class ThreadEngine:
         if self._told:
             told, self._told = self._told, []
             for waiter in told:
-                waiter.wake()
+                waiter.told.release()
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -391,7 +388,7 @@ class ThreadEngine:
                 self._wake_in_chain(told)
             else:
                 for waiter in told:
-                    waiter.wake()
+                    waiter.told.release()
             with self._guard:
                 self._asks = False
                 self._ask_for_all()
@@ -414,7 +411,6 @@ class ThreadEngine:
 
     def _wake_in_chain(self, told: list[_Waiter]) -> None:
         end = _Waiter(self)
-        end.told = _lock_that_is_held()
         self._chain = collections.deque([*told, end])
         self._hurries = time.monotonic() < self._hurries_until
         left = 0
@@ -437,7 +433,7 @@ class ThreadEngine:
         except IndexError:  # another has done it
             return
         self._woken = waiter.thread
-        waiter.wake()
+        waiter.told.release()
 
     def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
@@ -480,13 +476,12 @@ class ThreadEngine:
         waiter = _Waiter(self)
         try:
             with self._guard:
-                if self._asks:
-                    waiter.told = _lock_that_is_held()
+                if asked := self._asks:
                     self._wanted.append((waiter, begin, args))
-            if not waiter.told:
+            if not asked:
                 self.inside(self._ask, waiter, begin, args)
-                if not waiter.told:
-                    self._read_for(waiter)
+            if waiter.reads:
+                self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
@@ -500,12 +495,10 @@ class ThreadEngine:
         self._calls += 1
         reader = self._reader
         if isinstance(reader, _Waiter) and reader.thread == waiter.thread:  # the handler of a signal has interrupted it
-            reader.told = None if reader.over else _lock_that_is_held()
+            reader.reads = reader.over
             reader = self._poll = None
-        if reader:
-            waiter.told = _lock_that_is_held()
-        else:
-            self._reader = waiter
+        if not reader:
+            self._reader, waiter.reads = waiter, True
         self._waiting.add(waiter)
         try:
             waiter.ask = self._call(begin, (waiter, *args))
