@@ -34,7 +34,7 @@ from typing import Any, Callable, TypeVar
 
 from ._connection import Connection
 from ._error import RedlockdError
-from ._hold import Ask, Hold
+from ._hold import ASKED, Ask, Hold
 from ._parts import Parts
 from ._session import Session
 from .errors import LockCancelledError, UnreachableError
@@ -415,7 +415,7 @@ class ThreadEngine:
         self._hurries = time.monotonic() < self._hurries_until
         left = 0
         self._wake_next()
-        while not end.told.acquire(timeout=CHAIN_S):
+        while self._chain and not end.told.acquire(timeout=CHAIN_S):  # ^C may come between taking from it and waking
             if left == len(self._chain):
                 self._hurries = True
                 self._wake_next()
@@ -509,15 +509,19 @@ class ThreadEngine:
     def _ask_for_all(self) -> None:
         self._calls += len(self._wanted)
         while self._wanted:
-            waiter, begin, args = self._wanted.popleft()
-            self._waiting.add(waiter)
-            try:
-                waiter.ask = self._call(begin, (waiter, *args))
-            except RedlockdError as error:
-                waiter(error)
+            self._ask_for(*self._wanted.popleft())
+
+    def _ask_for(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
+        self._waiting.add(waiter)
+        try:
+            waiter.ask = self._call(begin, (waiter, *args))
+        except RedlockdError as error:
+            waiter(error)
 
     def _take_back(self, waiter: _Waiter) -> None:
-        self._ask_for_all()
+        for wanted in [one for one in self._wanted if one[0] is waiter]:
+            self._wanted.remove(wanted)
+            self._ask_for(*wanted)  # an UNLOCK goes on all the same
         for ask in [waiter.ask] if waiter.ask else self.session._asks():
             if ask is waiter.ask or ask.tell is waiter:
                 self.session.give_up(ask)
@@ -525,11 +529,18 @@ class ThreadEngine:
 
     def cancel(self, hold: Hold) -> bool:
         """Ends the wait for a lock. Called inside. False: nobody waits for it."""
-        self._ask_for_all()
+        if hold.state != ASKED:  # it was granted meanwhile, and may be given back already
+            return False
+        error = LockCancelledError("the wait was cancelled")
+        for wanted in self._wanted:
+            if wanted[2][0] is hold:
+                self._wanted.remove(wanted)
+                wanted[0](error)
+                return True
         for ask in self.session._asks():
             if ask.hold is hold and (tell := ask.tell):
                 self.session.give_up(ask)
-                tell(LockCancelledError("the wait was cancelled"))
+                tell(error)
                 return True
         return False
 
