@@ -72,7 +72,7 @@ func (k *call) line(b []byte, now int64, repeats bool) []byte {
 	case "LOCK":
 		o := &k.lock.options
 		b = appendNumber(b, " ttl=", o.ttl)
-		b = appendNumber(b, " wait=", k.waitLeft(now))
+		b = appendNumber(b, " wait=", k.waitUntil-now) // which is below 0 without it
 		b = appendNumber(b, " max=", o.max)
 		if o.lease {
 			b = append(b, " hold=lease"...)
@@ -101,13 +101,6 @@ func (k *call) line(b []byte, now int64, repeats bool) []byte {
 		b = appendText(b, " data=", k.data)
 	}
 	return append(b, '\n')
-}
-
-func (k *call) waitLeft(now int64) int64 {
-	if k.waitUntil == 0 {
-		return 0
-	}
-	return k.waitUntil - now
 }
 
 // resumeTimes asks for what is left of max=, and for no TTL that is longer than that.
@@ -148,9 +141,10 @@ func (c *Client) answer(ctx context.Context, k *call, limit, grace time.Duration
 		return nil, &Error{Err: ErrClosed, Name: k.name}
 	}
 
-	k.giveUp = nowMS() + milliseconds(limit)
+	now := nowMS()
+	k.giveUp = now + milliseconds(limit)
 	c.enqueue(k)
-	c.sendQueued()
+	c.sendQueued(now)
 	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
 		lk.writeAll() // nobody else asks, and so no lines come together
 	} else if lk != nil {

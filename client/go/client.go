@@ -101,15 +101,12 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 	if !isWord(name, nameBytes) {
 		return nil, badName(name)
 	}
-	return c.take(ctx, name, durationMax, opts)
+	return c.take(ctx, name, opts)
 }
 
 // TryLock takes a lock if nobody has it; else the error is ErrBusy.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	if !isWord(name, nameBytes) {
-		return nil, badName(name)
-	}
-	return c.take(ctx, name, 0, opts)
+	return c.Lock(ctx, name, append(opts[:len(opts):len(opts)], Wait(0))...)
 }
 
 // LockAll takes several locks at once, all or none, as one lock with one token and one fence: at most 16 names, and 800
@@ -124,7 +121,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption
 	if !isNames(all) {
 		return nil, badName(all)
 	}
-	return c.take(ctx, all, durationMax, opts)
+	return c.take(ctx, all, opts)
 }
 
 // Resume takes over a lock of which this program has the token, a lease or not, and from then on it belongs to this
@@ -176,7 +173,7 @@ func optionsOf(name string, opts []LockOption) (o options, err error) {
 	return o, err
 }
 
-func (c *Client) take(ctx context.Context, name string, wait time.Duration, opts []LockOption) (*Lock, error) {
+func (c *Client) take(ctx context.Context, name string, opts []LockOption) (*Lock, error) {
 	o, err := optionsOf(name, opts)
 	if err != nil {
 		return nil, err
@@ -191,10 +188,10 @@ func (c *Client) take(ctx context.Context, name string, wait time.Duration, opts
 	if ctx.Err() != nil {
 		return nil, contextError(ctx, name)
 	}
-	if o.waitGiven && o.wait < wait {
+	wait, byContext := durationMax, false
+	if o.waitGiven {
 		wait = o.wait
 	}
-	byContext := false
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 		wait, byContext = time.Until(deadline), true
 	}

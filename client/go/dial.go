@@ -125,12 +125,18 @@ func (lk *link) readLine() (*answer, error) {
 	return a, nil
 }
 
+// hasLine reports whether the next line was read along with the last one.
+func (lk *link) hasLine() bool {
+	come, _ := lk.in.Peek(lk.in.Buffered())
+	return bytes.IndexByte(come, '\n') >= 0
+}
+
 // isHalf waits for the first byte of a line, and notes when it came if the rest did not come with it.
 func (lk *link) isHalf() {
 	if _, err := lk.in.Peek(1); err != nil {
 		return
 	}
-	if come, _ := lk.in.Peek(lk.in.Buffered()); bytes.IndexByte(come, '\n') < 0 {
+	if !lk.hasLine() {
 		lk.half.Store(nowMS())
 		lk.client.kick()
 	}
@@ -164,7 +170,7 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 	c.greeted(lk, hello, received)
 	go lk.read()
 	c.happened("connected", "address", lk.conn.RemoteAddr().String())
-	c.flush()
+	c.flush(received)
 }
 
 func (c *Client) dialFailed(err error) {

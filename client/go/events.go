@@ -34,7 +34,7 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 		} else if k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
 			lk.forget(k)
 			c.answered(lk, k, a, now)
-			c.flush()
+			c.flush(now)
 			if lk.crowded {
 				lk.crowded = false
 				c.kick()
@@ -261,6 +261,9 @@ func (c *Client) notResumed(lk *link, l *Lock, err *Error, now int64) {
 
 // cancelResume is for a lock that is given back while redlockd repeats its RESUME.
 func (c *Client) cancelResume(l *Lock) {
+	if !l.resuming {
+		return
+	}
 	for lk := range c.links {
 		for _, k := range lk.calls {
 			if k.lock == l && k.own && k.verb == "RESUME" && lk.repeats {

@@ -3,6 +3,7 @@ package redlockd
 import (
 	"bufio"
 	"net"
+	"runtime"
 	"sort"
 	"strconv"
 	"sync/atomic"
@@ -87,7 +88,7 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 			w.link = nil
 		}
 	}
-	c.flush()
+	c.flush(now)
 	c.kick()
 }
 
@@ -145,16 +146,25 @@ func (lk *link) read() {
 	for {
 		a, err := lk.readLine()
 		c.mu.Lock()
+		answers := 0
+		for now := nowMS(); err == nil && !lk.ended; answers++ {
+			lk.heard, lk.pinged = now, 0
+			if a != nil {
+				c.heard(lk, a, now)
+			}
+			if !lk.hasLine() {
+				break
+			}
+			a, err = lk.readLine()
+		}
 		if err != nil || lk.ended {
 			why, _ := err.(*Error)
 			c.linkBreak(lk, why)
 			c.mu.Unlock()
 			return
 		}
-		now := nowMS()
-		lk.heard, lk.pinged = now, 0
-		if a != nil {
-			c.heard(lk, a, now)
+		if answers > 0 && !lk.writing { // several callers go on, and what they ask now goes out together
+			lk.writeSoon()
 		}
 		c.mu.Unlock()
 	}
@@ -177,9 +187,18 @@ func (lk *link) wakeWriter() {
 	lk.writing = true
 	go func() {
 		lk.client.mu.Lock()
-		lk.writeAll()
+		lk.writeSoon()
 		lk.client.mu.Unlock()
 	}()
+}
+
+// writeSoon lets other goroutines that can run add their lines first.
+func (lk *link) writeSoon() {
+	lk.writing = true
+	lk.client.mu.Unlock()
+	runtime.Gosched()
+	lk.client.mu.Lock()
+	lk.writeAll()
 }
 
 // writeAll writes the lines that have come together, until there are no more. The client's mutex is held, but not while

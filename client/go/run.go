@@ -16,7 +16,7 @@ func (c *Client) kick() {
 
 func (c *Client) submit(k *call) {
 	c.enqueue(k)
-	c.flush()
+	c.flush(nowMS())
 }
 
 func (c *Client) enqueue(k *call) {
@@ -43,19 +43,18 @@ func (c *Client) give(name, token string) {
 }
 
 // flush sends the calls of the queue that may be sent.
-func (c *Client) flush() {
-	c.sendQueued()
+func (c *Client) flush(now int64) {
+	c.sendQueued(now)
 	if c.link != nil {
 		c.link.wakeWriter()
 	}
 }
 
-func (c *Client) sendQueued() {
+func (c *Client) sendQueued(now int64) {
 	lk := c.link
 	if lk == nil || len(c.queue) == 0 {
 		return
 	}
-	now := nowMS()
 	kept := c.queue[:0]
 	for _, k := range c.queue {
 		if k.needless() {

@@ -93,22 +93,20 @@ class Client {
     if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
       throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
     }
-    return this.#take(line.names(name), wanted);
+    return await this.#take(line.names(name), wanted);
   }
 
   async resume(name, token, options) {
-    return this.#take(line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+    return await this.#take(line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
   }
 
   async tryLock(name, options) {
     return this.lock(name, { ...options, wait: 0 });
   }
 
-  async #take(name, { signal, ...options }, token) {
+  #take(name, { signal, ...options }, token) {
     const hold = new Hold(name, options);
-    const lock = Lock.make(this.#session, hold);
-    await verbs.take(this.#session, hold, signal, token);
-    return lock;
+    return verbs.take(this.#session, hold, Lock.make(this.#session, hold), signal, token);
   }
 
   attach(name, token) {

@@ -10,7 +10,7 @@ const HELLO_SLOW_MS = 50; // a first HELLO that took longer may have lain in a b
 
 class Connection {
   holds = new Map(); // token -> Hold: session locks that end with this connection
-  pending = new Map(); // tag -> {done(answer), lost()}
+  pending = new Map(); // tag -> {done(answer), lost(), row(pairs)}, or less: a Request
   usable = true; // requests may be sent on it
   closed = false;
   draining = false;
@@ -118,10 +118,10 @@ class Connection {
 
   sayPing() {
     this.pinged = mono();
-    this.ask('PING', { done() {}, lost() {} });
+    this.ask('PING', {});
   }
 
-  /** Sends the line under a new tag, which it returns; lines of one turn of the event loop go out in one write. */
+  /** Sends the line under a new tag, which it returns. Lines of one turn of the event loop go out in one write. */
   ask(line, request) {
     const tag = (++this.#tags).toString(36);
     this.pending.set(tag, request);
@@ -141,7 +141,7 @@ class Connection {
 
   /** Says QUIT and reads on up to +BYE; then the connection closes. */
   quit() {
-    this.ask('QUIT', { done: () => this.end(), lost() {} });
+    this.ask('QUIT', { done: () => this.end() });
   }
 
   end() {
@@ -177,7 +177,7 @@ class Connection {
     this.why = error;
     const { pending } = this;
     this.pending = new Map();
-    for (const request of [...pending.values()].reverse()) request.lost();
+    for (const request of [...pending.values()].reverse()) request.lost?.();
     this.#owner.connectionDown(this);
   }
 
@@ -216,7 +216,7 @@ class Connection {
     const request = this.pending.get(answer.tag);
     if (!request) return;
     this.pending.delete(answer.tag);
-    request.done(answer);
+    request.done?.(answer);
     this.#owner.answered(this);
   }
 }

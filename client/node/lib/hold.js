@@ -42,13 +42,13 @@ class Hold {
     return { name: this.name, state: this.state, valid: this.valid(), fence: this.fence };
   }
 
-  /** told: {expiring(), resumed(), lost(error)}, the program's side. */
-  constructor(name, options, told) {
+  /** tells('expiring'), tells('resumed') and tells('lost', error) are the program's side. */
+  constructor(name, options) {
     this.name = name;
     this.options = options;
     this.session = options.hold !== 'lease';
     this.reader = this.shared = options.mode === 'shared';
-    this.told = told;
+    this.tells = undefined;
   }
 
   valid() {
@@ -122,7 +122,7 @@ class Hold {
   expiring() {
     if (this.#warnAt === Infinity) return;
     this.#warnAt = Infinity;
-    this.told.expiring();
+    this.tells('expiring');
   }
 
   /** Ends the lock for the program, which gets no warning any more. */
@@ -134,7 +134,7 @@ class Hold {
   lose(reason) {
     this.end('lost');
     this.lost = reason === 'closed by us' ? new ClosedError('the client was closed') : new LostError(this.name, reason);
-    this.told.lost(this.lost);
+    this.tells('lost', this.lost);
   }
 }
 

@@ -24,13 +24,9 @@ class Lock extends EventEmitter {
     const lock = new Lock();
     lock.#session = session;
     lock.#hold = hold;
-    hold.told = {
-      expiring: () => setImmediate(() => lock.emit('expiring')),
-      resumed: () => setImmediate(() => lock.emit('resumed')),
-      lost: (error) => {
-        lock.#controller?.abort(error);
-        setImmediate(() => lock.emit('lost', error));
-      },
+    hold.tells = (event, ...error) => {
+      if (event === 'lost') lock.#controller?.abort(...error);
+      setImmediate(() => lock.emit(event, ...error));
     };
     return lock;
   }

@@ -13,6 +13,7 @@ const isFull = (connection, waits) => (waits ? connection.long >= WAITS : connec
 
 /** A request. `lines()` makes its line when it is sent, with the rest of its wait and the token of that moment. */
 class Request {
+  requests = undefined; // the Requests that have sent it
   connection = null; // the Connection on which it is under way
   tag = undefined;
   times = 0; // how often it was sent
@@ -28,6 +29,14 @@ class Request {
    * at the moment of the answer. */
   constructor(fields) {
     Object.assign(this, fields);
+  }
+
+  done(answer) {
+    this.requests.answered(this, answer);
+  }
+
+  lost() {
+    this.requests.lost(this);
   }
 
   settle(error, answer, connection) {
@@ -92,14 +101,12 @@ class Requests {
     request.begins?.();
     connection[request.waits ? 'long' : 'short']++;
     this.#sent.add(request);
-    request.tag = connection.ask(line, {
-      done: (answer) => this.#answered(request, connection, answer),
-      row: request.row,
-      lost: () => this.#lost(request),
-    });
+    request.requests = this;
+    request.tag = connection.ask(line, request);
   }
 
-  #answered(request, connection, answer) {
+  answered(request, answer) {
+    const { connection } = request;
     this.#sent.delete(request);
     this.#leave(request);
     const refused = answer.code[0] === '-';
@@ -114,7 +121,7 @@ class Requests {
     else request.settle(refused ? refusal(answer) : undefined, answer, connection);
   }
 
-  #lost(request) {
+  lost(request) {
     this.#sent.delete(request);
     this.#leave(request);
     if (request.onLost?.()) return;

@@ -47,7 +47,7 @@ function resumed(session, hold, pairs, connection) {
     session.watch(hold);
     again(session, hold);
     session.log(`${hold.name} is resumed, with fence ${hold.fence}`);
-    hold.told.resumed();
+    hold.tells('resumed');
   } else {
     session.giveBack(hold.name, pairs.token);
   }
@@ -57,7 +57,7 @@ function resumed(session, hold, pairs, connection) {
 /** The lock is given back while redlockd repeats its RESUME. */
 function cancelResume({ resuming }) {
   const connection = resuming?.connection;
-  if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, { done() {}, lost() {} });
+  if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, {});
 }
 
 function notResumed(session, hold, error, connection) {

@@ -12,8 +12,8 @@ const NOT_KEPT = ['-BADARG', '-LIMIT', '-UNSUPPORTED']; // to UNLOCK keep=: noth
 
 const cancelled = (signal) => new CancelledError('the wait was aborted', { cause: signal.reason });
 
-/** LOCK, or RESUME where there is a token. Resolves when the lock is granted. */
-function take(session, hold, signal, token) {
+/** LOCK, or RESUME where there is a token. Resolves to the lock when it is granted. */
+function take(session, hold, lock, signal, token) {
   if (signal?.aborted) throw cancelled(signal);
   const { name, options } = hold;
   const waitEnd = options.wait ? mono() + options.wait : 0;
@@ -21,7 +21,7 @@ function take(session, hold, signal, token) {
     const end = (error) => {
       signal?.removeEventListener('abort', abort);
       if (error) reject(error);
-      else resolve();
+      else resolve(lock);
     };
     const request = new Request({
       name,
@@ -67,7 +67,7 @@ function cancel(session, request, error) {
   }
   request.abandoned = error;
   request.giveUp = Math.min(request.giveUp, mono() + RELEASE_MS);
-  request.connection.ask(`CANCEL ${request.tag}`, { done() {}, lost() {} });
+  request.connection.ask(`CANCEL ${request.tag}`, {});
   session.wake(RELEASE_MS);
 }
 
@@ -83,15 +83,9 @@ function abandon(session, request, error, end) {
 }
 
 /** UNLOCK; keep: for how many ms nobody gets the name. Where redlockd does not keep it, the lock is given back. */
-async function release(session, hold, keep) {
-  if (hold.state === 'over') return;
-  hold.releasing ??= unlocked(session, hold, keep).finally(() => {
-    hold.state = 'over';
-    hold.bind(null);
-    hold.told = undefined;
-    session.retire();
-  });
-  await hold.releasing;
+function release(session, hold, keep) {
+  if (hold.state === 'over') return undefined;
+  return (hold.releasing ??= unlocked(session, hold, keep));
 }
 
 function unlocked(session, hold, keep) {
@@ -123,6 +117,10 @@ function unlocked(session, hold, keep) {
         } else if (why?.code === 'NOTHELD' && hold.fence > 0) {
           why = new LostError(hold.name, 'gone', { cause: error });
         }
+        hold.state = 'over';
+        hold.bind(null);
+        hold.tells = undefined;
+        session.retire();
         if (why) reject(why);
         else resolve();
       },

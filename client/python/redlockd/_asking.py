@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from ._clock import now_ms
 from ._connection import Connection
@@ -17,19 +17,6 @@ from .errors import (BadArgumentError, LimitError, LockTimeoutError, LostError, 
 logger = logging.getLogger("redlockd")
 GIVE_BACK_MS = 10000  # after that the UNLOCK of an unwanted grant is given up
 NAMELESS = ("WHO", "SHOW", "UNWATCH")  # their answers have no name
-
-
-class Grant(NamedTuple):
-    token: str
-    fence: int
-    until_ms: int
-    slot: int | None
-    shared: bool
-
-    @classmethod
-    def of(cls, answer: Answer) -> Grant:
-        return cls(answer.token(), answer.number("fence"), answer.number("until"), answer.number_or_none("slot"),
-                   answer.values.get("mode") == "shared")
 
 
 class Asking(Parts):
@@ -244,15 +231,16 @@ class Asking(Parts):
         """The answer to LOCK or RESUME."""
         hold = ask.hold
         if answer.code == "+LOCKED":
-            grant = Grant.of(answer)
+            grant = answer.token(), answer.number("fence"), answer.number("until"), answer.number_or_none("slot")
             wanted = hold.state == RESUMING or (hold.state == ASKED and ask.tell is not None)
             if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
                 self._lost(hold, "expired")  # the answer is late: another may have had the lock in between
                 wanted = False
             if wanted:
-                self._granted(ask, connection, grant, received_ms)
+                shared = answer.values.get("mode") == "shared"
+                self._granted(ask, connection, *grant, shared, received_ms)
             else:
-                self._give_back(hold.name, grant.token)
+                self._give_back(hold.name, grant[0])
         elif ask.internal and answer.code[0] == "-":
             self._not_resumed(hold, connection, answer, received_ms)
         elif answer.code == "-DRAINING" and ask.tell and ask.wait_until_ms > received_ms:  # the wait goes on
@@ -263,10 +251,11 @@ class Asking(Parts):
         else:
             self._settle(ask, answer.refusal())
 
-    def _granted(self, ask: Ask, connection: Connection, grant: Grant, at_ms: int) -> None:
+    def _granted(self, ask: Ask, connection: Connection, token: str, fence: int, until_ms: int, slot: int | None,
+                 shared: bool, at_ms: int) -> None:
         hold = ask.hold
         self._by_token.pop(hold.token, None)
-        hold.token, hold.fence, hold.slot = grant.token, grant.fence, grant.slot
+        hold.token, hold.fence, hold.slot = token, fence, slot
         old, hold.connection = hold.connection, None if hold.lease else connection
         if hold.releasing:
             self._move_to_giving(hold)
@@ -278,12 +267,12 @@ class Asking(Parts):
             hold.state = HELD
             hold.not_on = None
             hold.notheld_ms = 0
-            hold.shared = hold.shared or grant.shared
-            hold.reader = hold.reader or grant.shared
+            hold.shared = hold.shared or shared
+            hold.reader = hold.reader or shared
             self._holds[hold] = None
-            self._until(hold, connection, grant.until_ms, at_ms)
+            self._until(hold, connection, until_ms, at_ms)
             if not hold.lease:
-                self._by_token[grant.token] = hold
+                self._by_token[token] = hold
             self._hello_soon(connection)
             self._settle(ask)
             if ask.internal:
@@ -346,16 +335,12 @@ class Asking(Parts):
     def _answer_with_rows(self, ask: Ask, _connection: Connection, answer: Answer, _received_ms: int) -> None:
         self._settle(ask, None if answer.code == "+END" else answer.refusal())
 
-    def _answer_to_unwatch(self, ask: Ask, _connection: Connection, _answer: Answer, _received_ms: int) -> None:
-        self._settle(ask)
-
     # ---- a writer becomes a reader ----
 
     def _answer_to_downgrade(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
         hold = ask.hold
         if answer.code == "+LOCKED":
-            grant = Grant.of(answer)
-            self._is_reader(hold, connection, grant.token, grant.fence, grant.until_ms, received_ms)
+            self._is_reader(hold, connection, answer.token(), answer.number("fence"), answer.number("until"), received_ms)
         elif answer.code != "-NOTHELD" or hold.state not in (DETACHED, RESUMING):
             self._not_downgraded(ask, answer)
         if ask.tell and not self._is_over(ask):  # the answer to RESUME says what became of the lock
@@ -378,7 +363,7 @@ class Asking(Parts):
     _answers: dict[str, Callable[..., None]] = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
                 "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask, "DATA": _answer_to_ask,
                 "DOWNGRADE": _answer_to_downgrade, "WHO": _answer_with_rows, "SHOW": _answer_with_rows,
-                "WATCH": lambda self, *answered: self._watch_answered(*answered), "UNWATCH": _answer_to_unwatch}
+                "WATCH": lambda self, *answered: self._watch_answered(*answered), "UNWATCH": lambda self, ask, *_: self._settle(ask)}
 
 
 def _word(key: str, ms: int) -> str:

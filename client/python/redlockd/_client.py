@@ -57,9 +57,8 @@ class BaseClient(Generic[L, R]):
         the name give the same. data: what others read with who() and watch(), as "10.0.0.5:8080". A list of names: all or
         none, as one lock. A redlockd that cannot do these says so. reentrant: the same thread (task) may enter again.
         """
-        return self._lock(self, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, at_most=at_most,
-                          max=max, at_least=at_least, hold=hold, note=note, mode=mode, slots=slots, data=data,
-                          reentrant=reentrant)
+        return self._lock(self, name, ttl, blocking, blocking_timeout, max if at_most is None else at_most, at_least, hold,
+                          note, mode, slots, data, reentrant)
 
     def attach(self, name: Name, token: str) -> L:
         """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.

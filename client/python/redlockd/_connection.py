@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._parts import Parts
 
 QUIT_S = 2.0
+BATCH = 24  # so many lines are not kept waiting for more: redlockd works on them meanwhile
 
 
 class Daemon:
@@ -28,8 +29,8 @@ class Daemon:
 
 
 class Connection:
-    """A line goes out at once where nothing else is on its way, and else with the others of its turn of the engine. What
-    comes in goes to the session."""
+    """A line goes out at once where nothing else is on its way, and else with the others of its turn of the engine, BATCH
+    at a time. What comes in goes to the session."""
 
     def __init__(self, session: Parts, sock: socket.socket) -> None:
         self.session = session
@@ -51,7 +52,7 @@ class Connection:
         self.refuted = False  # one of them has shown that a clock stood still
         self.pinged_ms = 0  # 0: no PING is open
         self._out: list[str] = []
-        self._rest = ""
+        self.rest = ""  # half a line
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -66,7 +67,7 @@ class Connection:
 
     def send(self, line: str) -> None:
         self._out.append(line)
-        if len(self.sent) <= 1:  # nothing else is on its way, and so perhaps nothing comes along in this turn
+        if len(self.sent) <= 1 or len(self._out) >= BATCH:  # alone, perhaps nothing comes along in this turn
             self.flush()
         elif len(self._out) == 1:
             self.session.engine.soon(self.flush)
@@ -80,12 +81,12 @@ class Connection:
     def received(self, data: bytes) -> None:
         if self.parked or self.ended:
             return
-        lines = (self._rest + data.decode("latin-1")).split("\n")
-        self._rest = lines.pop()
+        lines = (self.rest + data.decode("latin-1")).split("\n")
+        self.rest = lines.pop()
         received_ms = self.heard_ms = now_ms()
         self.pinged_ms = 0
         try:
-            if len(self._rest) > SERVER_LINE_BYTES:
+            if len(self.rest) > SERVER_LINE_BYTES:
                 raise ProtocolError("redlockd sent a line without an end")
             for line in lines:
                 if self.parked or self.ended:
@@ -97,9 +98,6 @@ class Connection:
 
     def is_usable(self) -> bool:
         return self.up and not (self.ended or self.parked or self.retiring)
-
-    def has_half_a_line(self) -> bool:
-        return bool(self._rest)
 
     def is_gone(self, error: object = None) -> None:
         """The other end has closed the connection, or the network has."""

@@ -8,11 +8,12 @@ thread:
     caller   ask, write, poll, read --> goes on, asks ...
     thread   sleeps                     sleeps                    poll ...
 
-Where callers come at once, the thread reads for all. It wakes the first of those that have their answers, and each wakes
-the next when it waits again, since one alone can run. Then the thread writes what all have asked meanwhile:
+Where callers come at once, the thread does all of it. It wakes the first of those that have their answers, and each
+wakes the next when it waits again, since one alone can run. Then the thread asks what all of them want, which is cheaper
+than in their threads, whose data may be in the cache of another core:
 
-    callers    1: ask, wait   2: ask, wait   3: ask, wait
-    thread   read                                        write, poll ...
+    callers    1: want, wait   2: want, wait   3: want, wait
+    thread   read                                           ask for all, write, poll ...
 
 If one does not ask again within CHAIN_S, since it has work to do, the next is woken all the same, and for a while each
 wakes the next when it is woken itself.
@@ -33,7 +34,7 @@ from typing import Any, Callable, TypeVar
 
 from ._connection import Connection
 from ._error import RedlockdError
-from ._hold import Ask, Hold
+from ._hold import ASKED, Ask, Hold
 from ._parts import Parts
 from ._session import Session
 from .errors import LockCancelledError, UnreachableError
@@ -136,34 +137,32 @@ class _Timer:
 class _Waiter:
     """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("engine", "thread", "error", "over", "told")
+    __slots__ = ("engine", "thread", "ask", "error", "over", "reads", "told")
 
     def __init__(self, engine: ThreadEngine) -> None:
         self.engine = engine
         self.thread = threading.get_ident()
+        self.ask: Ask | None = None
         self.error: RedlockdError | None = None
         self.over = False
-        self.told: threading.Lock | None = None  # None: the caller reads, and sees for itself
+        self.reads = False  # the caller reads, and sees for itself; else it waits for `told`
+        self.told = _lock_that_is_held()
 
     def __call__(self, error: RedlockdError | None) -> None:
         """Called inside. The caller is woken at the end of this turn."""
         engine, self.error, self.over = self.engine, error, True
         engine._waiting.discard(self)
-        if self.told:
+        if not self.reads:
             engine._told.append(self)
         elif engine._polls:
             engine.wake()
 
-    def wake(self) -> None:
-        if self.told:
-            self.told.release()
-
     def wait(self) -> None:
-        if self.told:
-            engine = self.engine
+        if not self.reads:
+            engine, told = self.engine, self.told
             if engine._woken == self.thread:
                 engine._wake_next()
-            self.told.acquire()
+            told.acquire()
             if engine._hurries and engine._woken == self.thread:
                 engine._wake_next()
         if self.error:
@@ -195,7 +194,8 @@ class ThreadEngine:
         self._chain: collections.deque[_Waiter] = collections.deque()  # who is to be woken, one by the other
         self._woken = 0  # the thread that was woken last, and wakes the next
         self._hurries, self._hurries_until, self._hurry_s = False, 0.0, HURRY_S[0]
-        self._writes = False  # the thread is about to write for all
+        self._asks = False  # the thread is about to ask for all, and write
+        self._wanted: collections.deque[tuple[_Waiter, Callable[..., Ask], tuple[Any, ...]]] = collections.deque()
         self._thread: threading.Thread | None = None
         self._until = 0.0  # when the thread wakes by itself; 0: it is awake
         self._looks = True  # the thread looks soon whether callers still come, and read
@@ -210,7 +210,8 @@ class ThreadEngine:
         with self._guard:
             try:
                 result = function(*args)
-                self._end_turn()
+                if self._soon or self._told:
+                    self._end_turn()
                 return result
             except RedlockdError:
                 self._end_turn()
@@ -223,12 +224,12 @@ class ThreadEngine:
                 raise
 
     def _end_turn(self) -> None:
-        if self._soon and not self._writes:
+        if self._soon and not self._asks:
             self._run_soon()
         if self._told:
             told, self._told = self._told, []
             for waiter in told:
-                waiter.wake()
+                waiter.told.release()
 
     def _run_soon(self) -> None:
         while self._soon:
@@ -351,8 +352,9 @@ class ThreadEngine:
         except BaseException:
             logger.exception("a mistake of this library: the client ends")
             with self._guard:
-                self._writes = False
+                self._asks = False
                 self.session.engine_ended(True)
+                self._ask_for_all()
                 self._end_turn()
         with self._guard:
             waker, self._waker = self._waker, None
@@ -381,14 +383,15 @@ class ThreadEngine:
                     alone = alone + 1 if len(told) == 1 and not self._waiting else 0
                     if alone >= ALONE:
                         self._reader = None
-                self._writes = bool(told) and len(told) + len(self._waiting) >= CROWD
-            if self._writes:
+                self._asks = bool(told) and len(told) + len(self._waiting) >= CROWD
+            if self._asks:
                 self._wake_in_chain(told)
             else:
                 for waiter in told:
-                    waiter.wake()
+                    waiter.told.release()
             with self._guard:
-                self._writes = False
+                self._asks = False
+                self._ask_for_all()
                 self._end_turn()
                 if self.closing.is_set() and not self.sockets:
                     return
@@ -408,12 +411,11 @@ class ThreadEngine:
 
     def _wake_in_chain(self, told: list[_Waiter]) -> None:
         end = _Waiter(self)
-        end.told = _lock_that_is_held()
         self._chain = collections.deque([*told, end])
         self._hurries = time.monotonic() < self._hurries_until
         left = 0
         self._wake_next()
-        while not end.told.acquire(timeout=CHAIN_S):
+        while self._chain and not end.told.acquire(timeout=CHAIN_S):  # ^C may come between taking from it and waking
             if left == len(self._chain):
                 self._hurries = True
                 self._wake_next()
@@ -431,7 +433,7 @@ class ThreadEngine:
         except IndexError:  # another has done it
             return
         self._woken = waiter.thread
-        waiter.wake()
+        waiter.told.release()
 
     def _timeout_s(self) -> float:
         while self._timers and not self._timers[0][2].function:
@@ -459,10 +461,10 @@ class ThreadEngine:
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         self.session.check_usable()  # takes no lock, and so it is safe in a forked child, too
-        result: T = self.inside(self._call, function, *args)
+        result: T = self.inside(self._call, function, args)
         return result
 
-    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         self.session.check_usable()
         if not self._thread:
             self._begin()
@@ -472,48 +474,73 @@ class ThreadEngine:
         """Waits for the answer."""
         self.session.check_usable()
         waiter = _Waiter(self)
-        ask: Ask | None = None
         try:
-            ask = self.inside(self._ask, begin, waiter, *args)
-            if not waiter.told:
+            with self._guard:
+                if asked := self._asks:
+                    self._wanted.append((waiter, begin, args))
+            if not asked:
+                self.inside(self._ask, waiter, begin, args)
+            if waiter.reads:
                 self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
         except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
-            self.inside(self._take_back, ask, waiter)
+            self.inside(self._take_back, waiter)
             raise
-        return ask
+        assert waiter.ask
+        return waiter.ask
 
-    def _ask(self, begin: Callable[..., Ask], waiter: _Waiter, *args: Any) -> Ask:
+    def _ask(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
         self._calls += 1
         reader = self._reader
         if isinstance(reader, _Waiter) and reader.thread == waiter.thread:  # the handler of a signal has interrupted it
-            reader.told = None if reader.over else _lock_that_is_held()
+            reader.reads = reader.over
             reader = self._poll = None
-        if reader:
-            waiter.told = _lock_that_is_held()
-        else:
-            self._reader = waiter
+        if not reader:
+            self._reader, waiter.reads = waiter, True
         self._waiting.add(waiter)
         try:
-            ask: Ask = self._call(begin, waiter, *args)
-            return ask
+            waiter.ask = self._call(begin, (waiter, *args))
         except RedlockdError:
             self._leave(waiter)
             raise
 
-    def _take_back(self, ask: Ask | None, waiter: _Waiter) -> None:
-        for one in [ask] if ask else self.session.asked_by(waiter):
-            self.session.give_up(one)
+    def _ask_for_all(self) -> None:
+        self._calls += len(self._wanted)
+        while self._wanted:
+            self._ask_for(*self._wanted.popleft())
+
+    def _ask_for(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
+        self._waiting.add(waiter)
+        try:
+            waiter.ask = self._call(begin, (waiter, *args))
+        except RedlockdError as error:
+            waiter(error)
+
+    def _take_back(self, waiter: _Waiter) -> None:
+        for wanted in [one for one in self._wanted if one[0] is waiter]:
+            self._wanted.remove(wanted)
+            self._ask_for(*wanted)  # an UNLOCK goes on all the same
+        for ask in [waiter.ask] if waiter.ask else self.session._asks():
+            if ask is waiter.ask or ask.tell is waiter:
+                self.session.give_up(ask)
         self._leave(waiter)
 
     def cancel(self, hold: Hold) -> bool:
         """Ends the wait for a lock. Called inside. False: nobody waits for it."""
+        if hold.state != ASKED:  # it was granted meanwhile, and may be given back already
+            return False
+        error = LockCancelledError("the wait was cancelled")
+        for wanted in self._wanted:
+            if wanted[2][0] is hold:
+                self._wanted.remove(wanted)
+                wanted[0](error)
+                return True
         for ask in self.session._asks():
             if ask.hold is hold and (tell := ask.tell):
                 self.session.give_up(ask)
-                tell(LockCancelledError("the wait was cancelled"))
+                tell(error)
                 return True
         return False
 

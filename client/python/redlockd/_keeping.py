@@ -58,10 +58,10 @@ class Keeping(Parts):
         longer = before_ms == 0 or hold.daemon is not connection.daemon or until_ms > hold.until_ms
         hold.until_ms, hold.daemon = until_ms, connection.daemon
         deadline_ms = max(1, min(connection.sample.deadline_ms(until_ms), at_ms + DURATION_MAX_MS))
-        if not longer:  # another reading of the clock is no renewal
-            deadline_ms = min(deadline_ms, before_ms)
+        if not longer and before_ms < deadline_ms:  # another reading of the clock is no renewal
+            deadline_ms = before_ms
         hold.deadline_ms = deadline_ms
-        hold.span_ms = max(0, deadline_ms - at_ms)
+        hold.span_ms = deadline_ms - at_ms if deadline_ms > at_ms else 0
         hold.warn_ms = deadline_ms - hold.span_ms // 3
         self._want(min(hold.warn_ms, at_ms + TICK_MS))
         if hold.warned:

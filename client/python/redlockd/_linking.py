@@ -252,7 +252,7 @@ class Linking(Parts):
             if connection.pinged_ms and at_ms - connection.pinged_ms >= patience_ms:
                 self.broken(connection, UnreachableError("redlockd is silent: it does not answer PING"))
                 return next_ms
-            if connection.has_half_a_line() and at_ms - connection.heard_ms >= min(STALL_MS, patience_ms):
+            if connection.rest and at_ms - connection.heard_ms >= min(STALL_MS, patience_ms):
                 self.broken(connection, UnreachableError("redlockd fell silent within an answer"))
                 return next_ms
             if not connection.pinged_ms and at_ms - connection.heard_ms >= patience_ms:

@@ -35,11 +35,10 @@ class BaseLock(Generic[E, N, V]):
     _event: Callable[[], E]
     _me: Callable[[], Any]  # who calls: a thread, or a task
 
-    def __init__(self, client: Any, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
-                 blocking_timeout: Seconds | None = None, at_most: Seconds | None = None, max: Seconds | None = None,
-                 hold: str = "session", note: str | None = None, mode: str | None = None, slots: int | None = None,
-                 data: str | None = None, at_least: Seconds | None = None, reentrant: bool = False) -> None:
-        lease = checked_option("hold", hold) == "lease"
+    def __init__(self, client: Any, name: Name, ttl: Seconds | None, blocking: bool, blocking_timeout: Seconds | None,
+                 at_most: Seconds | None, at_least: Seconds | None, hold: str, note: str | None, mode: str | None,
+                 slots: int | None, data: str | None, reentrant: bool) -> None:
+        lease = hold != "session" and checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
         self._client = client  # which lives as long as its locks
         self._engine = client._living()
@@ -49,15 +48,15 @@ class BaseLock(Generic[E, N, V]):
         self._reentrant = reentrant
         self._owner: Any = None
         self._depth = 0
-        self._given = False
+        self._given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
         if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
             raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
-        ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(max if at_most is None else at_most, "at_most")
-        noted = f" note={checked_option('note', note)}" if note is not None else ""
+        ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(at_most, "at_most")
+        noted = "" if note is None else f" note={checked_option('note', note)}"
         words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
-        for key, value in (("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data)):
+        for key, value in ("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data):
             if value is not None:
                 words += f" {key}={checked_option(key, value)}"
         self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
@@ -89,21 +88,22 @@ class BaseLock(Generic[E, N, V]):
     def _begin(self, token: str = "") -> Hold | None:
         """Returns a new hold to be asked for; None: the lock was entered once more."""
         self._session.check_usable()
+        me = self._me()
         with self._guard:
             if self._hold.state in _STATES and self._hold.state != LOST and not self._hold.releasing:
-                if not self._reentrant or self._owner != self._me() or self._hold.state == ASKED:
+                if not self._reentrant or self._owner != me or self._hold.state == ASKED:
                     raise UsageError(f"this object holds {self.name} already, or waits for it: make one lock object "
                                      "for each holder, or ask for reentrant=True if the same one enters twice")
                 if self._hold.reader and not self._shared:
                     raise ModeError(f"{self.name} was downgraded: a reader does not enter as a writer; leave it first")
                 self._depth += 1
                 return None
-            if self._depth and self._owner == self._me() and self._reentrant:
+            if self._depth and self._owner == me and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
             hold = self._new_hold()
             hold.token = token
-            self._owner, self._depth = self._me(), 1
-            for event in (self._lost, self._expiring):
+            self._owner, self._depth = me, 1
+            for event in self._lost, self._expiring:
                 if event:
                     event.clear()
             return hold
@@ -119,11 +119,6 @@ class BaseLock(Generic[E, N, V]):
         hold.reader = True  # that is not known, and a reader may do less
         self._owner, self._depth = self._me(), 1
         self._given = True
-
-    def _enters_given(self) -> bool:
-        """Whether attach() or resume() has made this object, and no `with` has entered it: then it takes nothing."""
-        given, self._given = self._given, False
-        return given
 
     def _leave(self) -> bool:
         """Returns False if the lock was entered more than once, and is still held."""
@@ -176,9 +171,6 @@ class BaseLock(Generic[E, N, V]):
         if is_set:
             made.set()
         return made
-
-    def _released_already(self) -> bool:
-        return self._hold.state == OVER
 
     def _left_to_keep(self) -> int:
         """For how many ms the name is to be kept at the end of a `with` block, so that at_least is over then."""

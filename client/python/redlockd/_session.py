@@ -100,9 +100,6 @@ class Session(Asking, Keeping, Watching, Linking):
         elif ask.verb != "UNLOCK":
             self._withdraw(ask)
 
-    def asked_by(self, tell: Tell) -> list[Ask]:
-        return [ask for ask in self._asks() if ask.tell is tell]
-
     def let_go(self, hold: Hold) -> None:
         """Gives back without waiting for the answer."""
         if hold.state in (HELD, DETACHED, RESUMING) and not hold.releasing:

@@ -97,8 +97,9 @@ class Lock(BaseLock[threading.Event, float, None]):
     def __enter__(self) -> Lock:
         before = self._depth
         try:
-            if not self._enters_given():
+            if not self._given:
                 self._ask_for(self._wait)
+            self._given = False
             return self
         except BaseException as error:
             self._undo(before, error)
@@ -106,7 +107,7 @@ class Lock(BaseLock[threading.Event, float, None]):
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         try:
-            if not self._released_already():
+            if self._hold.state != OVER:
                 self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())
         except LostError as lost:
             if error is None:

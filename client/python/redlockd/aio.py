@@ -89,9 +89,6 @@ class _LoopEngine:
             raise UsageError("this client belongs to another event loop: make one for each loop")
         return loop
 
-    def has_ended(self) -> bool:
-        return self._loop is not None and self._loop.is_closed()
-
     def read_first(self, function: Callable[[], object]) -> None:
         """By the second turn from now on, the loop has looked at its sockets, and what had come is read."""
         self.soon(self.soon, function)
@@ -141,7 +138,7 @@ class _LoopEngine:
     async def close(self) -> None:
         if self.session.closed or self.session.forked:
             return
-        if self.has_ended():
+        if self._loop and self._loop.is_closed():
             self.session.engine_ended(False)
             return
         gone = asyncio.Event()
@@ -234,12 +231,13 @@ class Lock(BaseLock[asyncio.Event, Awaitable[float], Awaitable[None]]):
         return self.valid()
 
     async def __aenter__(self) -> Lock:
-        if not self._enters_given():
+        if not self._given:
             await self._ask_for(self._wait)
+        self._given = False
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if self._released_already():
+        if self._hold.state == OVER:
             return
         try:
             await self._release(RELEASE_MS if error else 0, 0 if error else self._left_to_keep())

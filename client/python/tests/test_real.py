@@ -4,6 +4,7 @@ import dis
 import gc
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -183,6 +184,34 @@ class Blocking(WithWorld):
                 with self.assertRaises(BadArgumentError):
                     lock.downgrade()
                 self.assertGreater(lock.check(), 0)
+
+    def test_a_cancel_in_a_crowd_leaves_no_lock(self):
+        """Another thread asks for the crowd: a cancel may come before it has asked, and beside the release."""
+        client = self.client()
+        locks = [client.lock("before")] * 16
+        ends, end = [], time.monotonic() + 1
+
+        def work(task):
+            while time.monotonic() < end:
+                lock = locks[task] = client.lock(f"crowd-{task % 12}", ttl=5, blocking_timeout=5)
+                try:
+                    lock.acquire()
+                except LockCancelledError:
+                    continue
+                lock.release()
+                ends.append(task)
+
+        threads = [threading.Thread(target=work, args=(task,)) for task in range(len(locks))]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < end:
+            locks[random.randrange(len(locks))].cancel()
+            time.sleep(0.0005)
+        for thread in threads:
+            thread.join(10)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(set(ends), set(range(len(locks))))
+        self.assertEqual(self.world.keys(), 0)
 
     def test_a_wait_is_cancelled_from_another_thread(self):
         with self.client().lock("wait"):

@@ -69,6 +69,7 @@ final class Output {
                 if (handedOver) {
                     handedOver = false;
                     mutex.unlock();
+                    Thread.yield(); // to others that were woken by the same answers, and go on to ask
                     write();
                     mutex.lock();
                 } else {
