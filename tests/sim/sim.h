@@ -309,7 +309,6 @@ struct sim_daemon {
     bool spare;           /* one of them may be missing */
     uint32_t step;        /* by which it votes ... */
     int64_t step_us;      /* ... since then; or its file came then */
-    int64_t keys_us;      /* since then keys hold it up; 0: none do */
     uint8_t random[32];
     bool random_used, draining;
     struct sim_node node[SIM_MASTERS];
@@ -396,6 +395,7 @@ struct sim_world {
     bool true_clocks; /* no master's clock jumps or drifts */
     bool wall_ahead;  /* a daemon's wall clock was further ahead than it may be */
     bool only_backs;  /* the only faults are masters' clocks that are set back, and daemons that crash */
+    int64_t keys_us;  /* when a daemon waited last for keys that are in the way of a change */
     bool odd_over;    /* the odd daemon has the others' configuration now */
     uint16_t others_wrote; /* masters that a daemon but for the odd one has given its number */
     bool healing;          /* second phase */

@@ -204,10 +204,8 @@ void generation_stepped(struct sim_world *w, struct sim_daemon *d)
     if (row.step != d->step)
         trace_add(w, TRACE_STEP, d->index, row.step, row.state, row.voters, row.needed, row.why, 0);
     d->step = row.step;
-    if (row.why != GROUP_WHY_KEYS)
-        d->keys_us = 0;
-    else if (d->keys_us == 0)
-        d->keys_us = w->now_us;
+    if (row.why == GROUP_WHY_KEYS)
+        w->keys_us = w->now_us;
 }
 
 /* Clients know the present max_ttl. */
@@ -266,12 +264,13 @@ static void write_files(struct sim_world *w)
 }
 
 /* Nothing is wrong, and no daemon is late: a change goes on. Each step takes the largest max_ttl, its drift, three
- * seconds of probes, and two or three more for what comes once a second. It waits for keys a minute at most. */
+ * seconds of probes, and two or three more for what comes once a second. It waits for keys a minute at
+ * most, and for daemons that do. */
 static void goes_on(struct sim_world *w, const struct sim_daemon *d)
 {
     const int64_t mask = (1 << GENERATION_BITS) - 1;
     int64_t longest_us = (w->plan->param[P_MAX_TTL] * 101 / 100 + 7000) * 1000;
-    longest_us += d->keys_us != 0 ? 60000000 : 0;
+    longest_us += w->keys_us > d->step_us ? 60000000 : 0;
     bool asked = (d->file & mask) * 2 > (int64_t)d->step;
     if (generation_smooth(w) && asked && w->now_us > d->step_us + longest_us)
         violation(w, 5, "d%u is at step %u for %.3f s, though generation %d is asked for", d->index, d->step,
