@@ -68,10 +68,11 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
                  "no daemon votes by the step where this one has to begin; it waits until that may be");
         break;
     case GROUP_WHY_NO_MARKER:
-        snprintf(out, GROUP_TEXT_BYTES,
-                 "the masters have forgotten the generation: when all of them answer it goes on by itself; "
-                 "else stop "
-                 "all daemons, wait for max_ttl, and start one with --begin-at-generation");
+        snprintf(
+            out, GROUP_TEXT_BYTES,
+            "no master knows the generation: when all of them answer it goes on by itself, but a daemon that "
+            "starts only with nodes_before, whose masters answer, too; else stop all daemons, wait for "
+            "max_ttl, and start one with --begin-at-generation");
         break;
     case GROUP_WHY_DAEMON:
         if (row->host[0] == '\0')

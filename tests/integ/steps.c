@@ -98,7 +98,7 @@ void steps_begin_at_one(unsigned count, const char *digits)
 {
     cluster_start(&masters, count, UNIX);
     for (unsigned i = 0; i < DAEMONS; i++) {
-        steps_configure(i, 1, digits, NULL, STEPS_TTL_S);
+        steps_configure(i, 1, digits, digits, STEPS_TTL_S);
         steps_run(i);
     }
     for (unsigned i = 0; i < DAEMONS; i++)

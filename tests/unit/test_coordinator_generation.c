@@ -222,8 +222,8 @@ T(a_step_that_is_not_settled_is_waited_for)
 
 T(masters_without_a_key_begin_a_later_generation_only_together)
 {
-    begin(1, false);
-    reach(1, 2);
+    begin(1, true);
+    reach(0, 2);
     ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
     ck_assert(!markers[1].there && !markers[2].there);
     dial(3);
@@ -231,6 +231,17 @@ T(masters_without_a_key_begin_a_later_generation_only_together)
     handshakes_until(now + 2500);
     EXPECT_STEP(2, GROUP_STEADY);
     ck_assert(markers[1].there && markers[1].group.step == 2);
+    forget();
+}
+
+/* Others may be at an earlier generation that has none of these masters. */
+T(masters_without_a_key_begin_nothing_without_the_list_before)
+{
+    begin(3, false);
+    reach(3, 5);
+    handshakes_until(now + 2500);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER);
+    ck_assert(!markers[3].there && !markers[4].there && !markers[5].there);
     forget();
 }
 

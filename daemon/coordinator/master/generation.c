@@ -510,14 +510,16 @@ static uint64_t before_of(const struct coordinator *c, uint32_t step)
     return group != NULL ? group->before : 0;
 }
 
-/* Whether all masters of the file's sets answered lately, and none has a key: the others may be at the generation
- * before. */
-static bool all_are_without(const struct coordinator *c)
+/* Whether nobody can be at a generation: all masters of both lists answered lately, and none has a key. With one list only,
+ * the others could be at an earlier one that has none of its masters. */
+static bool is_first(const struct coordinator *c)
 {
+    masters_t of = c->config.set.of | c->config.before.of;
+    if (c->config.set.generation != 0 && !knows_before(c))
+        return false;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (((c->config.set.of | c->config.before.of) & masters_bit(i)) &&
-            (!is_heard(c, m) || m->memory.there))
+        if ((of & masters_bit(i)) && (!is_heard(c, m) || m->memory.there))
             return false;
     }
     return true;
@@ -572,7 +574,7 @@ static enum group_why begin_why(struct coordinator *c)
     if (has_word(c))
         return begin_by_word(c, own);
     if (!any)
-        return all_are_without(c) ? begin(c, own, 0) : GROUP_WHY_NO_MARKER;
+        return is_first(c) ? begin(c, own, 0) : GROUP_WHY_NO_MARKER;
     if (highest + 2 < own)
         return GROUP_WHY_LOAD_FIRST;
     return own == 0 ? begin(c, 0, 0) : begin_between(c, highest, own);
