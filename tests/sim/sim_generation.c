@@ -179,6 +179,7 @@ void generation_config(const struct sim_world *w, const struct sim_daemon *d,
     config->set = file_of(w, d);
     config->max_ttl_ms = config->set.max_ttl_ms;
     config->default_ttl_ms = config->max_ttl_ms;
+    config->begin_at = w->healing; /* all were stopped, and the operator says so */
     if (config->set.generation == 0)
         return;
     /* Nobody leaves it out who has just made max_ttl shorter. */
@@ -242,7 +243,8 @@ static void look(struct sim_world *w, struct sim_daemon *d)
 }
 
 /* The operator raises the generation when the last one is in force, as far as some daemon tells; at times a little too
- * early. Who missed one gets the next. */
+ * early, but not where a generation has two lists: daemons say so, and the files are mended first. Who missed one gets
+ * the next. */
 static void write_files(struct sim_world *w)
 {
     const int64_t mask = (1 << GENERATION_BITS) - 1;
@@ -253,7 +255,8 @@ static void write_files(struct sim_world *w)
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         int64_t wanted = d->wanted & mask;
-        bool early = !generation_smooth(w) && drawn(w->plan, 8, (uint64_t)(8 * wanted + i), 0, 7) == 0;
+        bool early = !generation_smooth(w) && !has_two_lists(w->plan) &&
+                     drawn(w->plan, 8, (uint64_t)(8 * wanted + i), 0, 7) == 0;
         if (wanted > most + 1 + early)
             wanted = most + 1;
         if (wanted > (d->file & mask)) {
