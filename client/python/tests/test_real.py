@@ -265,6 +265,15 @@ class Blocking(WithWorld):
 
     def test_an_interrupt_between_the_grant_and_the_body_leaves_nothing(self):
         """A signal's handler raises at each instruction of the library, one after the other, from the grant on."""
+        self.assertGreater(self.interrupted_at_each(("_threads.py", "_engine.py", "_lock.py"), lambda lock: lock.state == "held",
+                                                    {"__enter__", "_ask_for", "wait"}), 10)
+
+    def test_an_interrupt_before_the_grant_leaves_nothing(self):
+        """The same from the beginning on, but not while `_lock.py` has its guard: the interpreter lets no handler run there."""
+        self.assertGreater(self.interrupted_at_each(("_threads.py", "_engine.py"), lambda _lock: True,
+                                                    {"__enter__", "_ask_for", "ask", "_want", "wait"}), 50)
+
+    def interrupted_at_each(self, files, begins, expected):
         def interrupt(*_signal):
             raise KeyboardInterrupt
 
@@ -277,11 +286,11 @@ class Blocking(WithWorld):
 
             def trace(frame, event, _argument):
                 frame.f_trace_opcodes = True
-                if not frame.f_code.co_filename.endswith(("_threads.py", "_engine.py", "_lock.py")):
+                if not frame.f_code.co_filename.endswith(files):
                     return None
                 # The last instruction of __enter__ lies behind its `try`: the interpreter lets no handler run there.
                 last = frame.f_code.co_name == "__enter__" and frame.f_code.co_code[frame.f_lasti] == RETURN
-                if event == "opcode" and not last and lock.token and lock.state == "held":
+                if event == "opcode" and not last and begins(lock):
                     if left[0] == 0:
                         places.add(frame.f_code.co_name)
                         left[0] = -1
@@ -301,8 +310,9 @@ class Blocking(WithWorld):
             with other.lock("between", blocking_timeout=5):  # LockTimeoutError: it was left behind
                 pass
             step += 1
-        self.assertGreater(step, 10)
-        self.assertLessEqual({"__enter__", "_ask_for", "wait"}, places)
+        self.assertLessEqual(expected, places)
+        self.assertEqual((client._engine._waiting, client._engine.session._asks()), (set(), []))
+        return step
 
     def test_threads_lose_no_update(self):
         client, counter = self.client(), [0]
