@@ -14,8 +14,8 @@ import unittest
 from datetime import timedelta
 
 import support
-from redlockd import (BadArgumentError, BusyError, Client, LockCancelledError, LockTimeoutError, LostError, ModeError,
-                      NotHeldError, UnreachableError, UsageError, aio, name_of)
+from redlockd import (BadArgumentError, BusyError, Client, ClosedError, LockCancelledError, LockTimeoutError, LostError,
+                      ModeError, NoAnswerError, NotHeldError, UnreachableError, UsageError, aio, name_of)
 from support import World, environment, eventually
 
 LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
@@ -746,6 +746,39 @@ class Restarts(WithWorld):
         thread.join(10)
         self.assertTrue(waiter.locked())
         waiter.release()
+
+    def test_a_crowd_goes_on_after_kill_9_and_ends_with_close(self):
+        """Connections end in the middle of what was asked together, and the client is closed under all callers."""
+        client, ends, cycles = self.client(), [], [0] * 16
+
+        def work(task):
+            while True:
+                try:
+                    with client.lock(f"crowd-{task % 12}", ttl=2):
+                        cycles[task] += 1
+                except ClosedError as error:
+                    ends.append(error)
+                    return
+                except (NoAnswerError, LostError):
+                    pass
+
+        threads = [threading.Thread(target=work, args=(task,), daemon=True) for task in range(len(cycles))]
+        for thread in threads:
+            thread.start()
+        for turn in range(3):
+            before = list(cycles)
+            eventually(lambda: all(now > then for now, then in zip(cycles, before)), "a cycle of each")
+            if turn < 2:
+                self.world.do("kill")
+                self.world.do("restart")
+        client.close()
+        for thread in threads:
+            thread.join(10)
+        self.assertEqual(len(ends), len(threads))
+        engine, session = client._engine, client._engine.session
+        self.assertEqual([len(left) for left in (engine._waiting, engine._wanted, engine._told, session._by_token,
+                                                 [ask for ask in session._asks() if ask.tell])], [0] * 5)
+        eventually(lambda: self.world.keys() == 0, "the last key's end")
 
     def test_no_daemon_until_the_deadline_is_a_loss(self):
         client = self.client(timeout=1)
