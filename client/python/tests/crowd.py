@@ -1,5 +1,5 @@
-"""crowd.py SIGNALS: the main thread is one of a crowd, and so many signals come while others are cancelled. Prints what is
-left behind."""
+"""crowd.py TIMES: the main thread is one of a crowd, and is interrupted so often, while all are cancelled now and then.
+Prints what is left behind."""
 import faulthandler
 import random
 import signal
@@ -16,7 +16,7 @@ class Interrupt(BaseException):
     pass
 
 
-def crowd(signals):
+def crowd(times):
     client = Client()
     locks, over, armed, count = [client.lock("before")] * TASKS, threading.Event(), False, 0
 
@@ -37,7 +37,7 @@ def crowd(signals):
             cycle(task)
 
     def interfere():
-        for _ in range(signals):
+        while count < times:
             locks[random.randrange(TASKS)].cancel()
             signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
             time.sleep(random.random() / 500)
@@ -65,9 +65,9 @@ def crowd(signals):
     engine.call(lambda: None)  # what came before is done
     left = [engine._waiting, engine._wanted, engine._told, engine._soon, session._queue, session._asks(), session._by_token]
     client.close()
-    return [len(one) for one in left], count > signals // 10
+    return [len(one) for one in left]
 
 
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(100, exit=True)
-    print(*crowd(int(sys.argv[1])))
+    print(crowd(int(sys.argv[1])))

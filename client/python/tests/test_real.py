@@ -299,6 +299,7 @@ class Blocking(WithWorld):
                 return trace
 
             old = sys.gettrace()
+            sys._getframe().f_trace_opcodes = True  # Python 3.12 looks for this when tracing begins
             sys.settrace(trace)
             try:
                 with lock:
