@@ -268,8 +268,10 @@ func (l *Lock) unlock(ctx context.Context, keep int64) error {
 	c.cancelResume(l)
 	c.end(l, &Error{Err: ErrNotHeld, Name: l.name, Text: "it was unlocked"})
 	request := newCall("UNLOCK", l, l.name)
-	if l.keepUntil > 0 && l.keepUntil-nowMS() > keep {
-		keep = l.keepUntil - nowMS()
+	if l.keepUntil > 0 {
+		if left := l.keepUntil - nowMS(); left > keep {
+			keep = left
+		}
 	}
 	request.keep = keep
 	_, err := c.ask(ctx, request, c.config.Timeout, unlockGrace)

@@ -1,9 +1,13 @@
 """The engine of the blocking client: one lock, and one thread at a time that reads what redlockd says and wakes who waits.
 
-A thread that calls goes inside, asks, and writes its lines itself. If nobody reads, it does so until it has its answer;
-else it waits until the reader has it. When no caller reads, the engine's own thread does, since redlockd may tell a loss at
-any time. It comes a moment after the last caller (LOOK_S), so that a caller that asks again and again meets no other
-thread:
+The program's main thread goes never inside: it puts what it wants into a queue (_wanted), and the engine's own thread does
+that, in order. For ^C and the handlers of signals come in the main thread, at any instruction. So they find nothing half
+done; a handler may use the client at any time; and what ^C leaves is put into the queue, too.
+
+Any other thread that calls goes inside, asks, and writes its lines itself. If nobody reads, it does so until it has its
+answer; else it waits until the reader has it. When no caller reads, the engine's own thread does, since redlockd may tell a
+loss at any time. It comes a moment after the last caller (LOOK_S), so that a caller that asks again and again meets no
+other thread:
 
     caller   ask, write, poll, read --> goes on, asks ...
     thread   sleeps                     sleeps                    poll ...
@@ -24,6 +28,7 @@ import collections
 import heapq
 import itertools
 import logging
+import math
 import os
 import select
 import socket
@@ -37,7 +42,7 @@ from ._error import RedlockdError
 from ._hold import ASKED, Ask, Hold
 from ._parts import Parts
 from ._session import Session
-from .errors import LockCancelledError, UnreachableError
+from .errors import ClosedError, LockCancelledError, UnreachableError, UsageError
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
@@ -137,19 +142,23 @@ class _Timer:
 class _Waiter:
     """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("engine", "thread", "ask", "error", "over", "reads", "told")
+    __slots__ = ("engine", "thread", "main", "ask", "result", "error", "over", "reads", "told")
 
     def __init__(self, engine: ThreadEngine) -> None:
         self.engine = engine
         self.thread = threading.get_ident()
+        self.main = self.thread == threading.main_thread().ident
         self.ask: Ask | None = None
+        self.result: Any = None  # of call()
         self.error: RedlockdError | None = None
         self.over = False
         self.reads = False  # the caller reads, and sees for itself; else it waits for `told`
         self.told = _lock_that_is_held()
 
     def __call__(self, error: RedlockdError | None) -> None:
-        """Called inside. The caller is woken at the end of this turn."""
+        """Called inside. The caller is woken at the end of this turn, once."""
+        if self.over:
+            return
         engine, self.error, self.over = self.engine, error, True
         engine._waiting.discard(self)
         if not self.reads:
@@ -160,7 +169,7 @@ class _Waiter:
     def wait(self) -> None:
         if not self.reads:
             engine, told = self.engine, self.told
-            if engine._woken == self.thread:
+            if engine._woken == self.thread:  # never in the main thread
                 engine._wake_next()
             told.acquire()
             if engine._hurries and engine._woken == self.thread:
@@ -181,7 +190,7 @@ class ThreadEngine:
     def __init__(self) -> None:
         self.session: Session
         self.sockets: dict[int, _Socket] = {}
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # nobody enters twice: see check()
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._timers: list[tuple[float, int, _Timer]] = []
         self._order = itertools.count()
@@ -195,8 +204,9 @@ class ThreadEngine:
         self._woken = 0  # the thread that was woken last, and wakes the next
         self._hurries, self._hurries_until, self._hurry_s = False, 0.0, HURRY_S[0]
         self._asks = False  # the thread is about to ask for all, and write
-        self._wanted: collections.deque[tuple[_Waiter, Callable[..., Ask], tuple[Any, ...]]] = collections.deque()
+        self._wanted: collections.deque[tuple[Callable[..., object], tuple[Any, ...]]] = collections.deque()
         self._thread: threading.Thread | None = None
+        self._ended = False  # the thread looks at _wanted no more
         self._until = 0.0  # when the thread wakes by itself; 0: it is awake
         self._looks = True  # the thread looks soon whether callers still come, and read
         self._rest: threading.Lock | None = None  # on which it sleeps while it does not read
@@ -218,7 +228,8 @@ class ThreadEngine:
                 raise
             except BaseException:
                 if connection := self.session._connection:
-                    # ^C or the like came in the middle of something: what is known of this connection may be wrong.
+                    # A mistake, or what another thread has raised in this one (never ^C, which comes to the main thread)
+                    # came in the middle of something: what is known of this connection may be wrong.
                     self.session.broken(connection, UnreachableError("the program was interrupted within a request"))
                 self._end_turn()
                 raise
@@ -296,7 +307,10 @@ class ThreadEngine:
         self._poll = None
         if self._polls and self._waker:
             self._polls = False
-            self._waker[1].send(b"w")
+            try:
+                self._waker[1].send(b"w")
+            except BlockingIOError:  # it is woken
+                pass
 
     def _polled(self) -> select.poll:
         self._polls = True
@@ -309,7 +323,7 @@ class ThreadEngine:
         return self._poll
 
     def _happened(self, reader: object, happened: list[tuple[int, int]]) -> None:
-        if self._reader is not reader:  # the handler of a signal reads in its place
+        if self._reader is not reader:
             return
         self._polls = False
         for descriptor, events in happened:
@@ -338,15 +352,22 @@ class ThreadEngine:
 
     # ---- the thread ----
 
+    def _make_waker(self) -> None:
+        if not self._waker:
+            self._waker = socket.socketpair()
+            for end in self._waker:
+                end.setblocking(False)
+
     def _begin(self) -> None:
-        self._waker = socket.socketpair()
-        for end in self._waker:
-            end.setblocking(False)
-        self._thread = threading.Thread(target=self._run, name="redlockd", daemon=True)
-        self._thread.start()
+        """Where several call it at once, one thread stays."""
+        threading.Thread(target=self._run, name="redlockd", daemon=True).start()
 
     def _run(self) -> None:
-        assert self._waker
+        with self._guard:
+            if self._thread:
+                return
+            self._thread = threading.current_thread()
+            self._make_waker()
         try:
             self._serve()
         except BaseException:
@@ -354,19 +375,26 @@ class ThreadEngine:
             with self._guard:
                 self._asks = False
                 self.session.engine_ended(True)
-                self._ask_for_all()
-                self._end_turn()
         with self._guard:
+            self._ended = True
+            self._do_all()
+            for waiter in list(self._waiting):  # a mistake has come in the middle of its request
+                waiter(ClosedError("the client was closed"))
+            self._end_turn()
             waker, self._waker = self._waker, None
         for end in waker:
             end.close()
 
     def _wake_thread(self) -> None:
-        rest, self._rest = self._rest, None
-        if rest:
-            rest.release()
-        elif self._reader is self:
-            self.wake()
+        """Takes no lock, and may come twice. The thread looks at _wanted after it has said how it sleeps."""
+        rest, waker = self._rest, self._waker
+        try:
+            if rest:
+                rest.release()
+            elif self._reader is self and waker:
+                waker[1].send(b"w")
+        except (RuntimeError, OSError):  # it was woken already, or ends
+            pass
 
     def _serve(self) -> None:
         happened: list[tuple[int, int]] = []
@@ -380,7 +408,7 @@ class ThreadEngine:
                 self._run_timers()
                 told, self._told = self._told, []
                 if self._reader is self and told:
-                    alone = alone + 1 if len(told) == 1 and not self._waiting else 0
+                    alone = alone + 1 if len(told) == 1 and not self._waiting and not told[0].main else 0
                     if alone >= ALONE:
                         self._reader = None
                 self._asks = bool(told) and len(told) + len(self._waiting) >= CROWD
@@ -391,11 +419,11 @@ class ThreadEngine:
                     waiter.told.release()
             with self._guard:
                 self._asks = False
-                self._ask_for_all()
+                self._do_all()
                 self._end_turn()
                 if self.closing.is_set() and not self.sockets:
                     return
-                if self._reader is None and (self._calls == calls or self.closing.is_set()):
+                if self._reader is None and (self._calls == calls or self._waiting or self.closing.is_set()):
                     self._reader = self
                 self._looks = self._reader is None or self._calls != calls
                 timeout_s, calls = self._timeout_s(), self._calls
@@ -404,18 +432,23 @@ class ThreadEngine:
                     poll = self._polled()
                 else:
                     rest = self._rest = _lock_that_is_held()
-            if poll:
+            if self._wanted:
+                pass
+            elif poll:
                 happened = poll.poll(timeout_s * 1000 + 1)
             elif rest:
                 rest.acquire(timeout=timeout_s)
 
     def _wake_in_chain(self, told: list[_Waiter]) -> None:
         end = _Waiter(self)
-        self._chain = collections.deque([*told, end])
+        for waiter in told:
+            if waiter.main:  # ^C might come between taking the next and waking it
+                waiter.told.release()
+        self._chain = collections.deque([*(waiter for waiter in told if not waiter.main), end])
         self._hurries = time.monotonic() < self._hurries_until
         left = 0
         self._wake_next()
-        while self._chain and not end.told.acquire(timeout=CHAIN_S):  # ^C may come between taking from it and waking
+        while self._chain and not end.told.acquire(timeout=CHAIN_S):
             if left == len(self._chain):
                 self._hurries = True
                 self._wake_next()
@@ -439,7 +472,7 @@ class ThreadEngine:
         while self._timers and not self._timers[0][2].function:
             heapq.heappop(self._timers)
         now = time.monotonic()
-        due = self._timers[0][0] if self._timers else now + POLL_MOST_S
+        due = min(self._timers[0][0] if self._timers else math.inf, now + POLL_MOST_S)  # poll() takes no 30 days
         if self._looks and self._reader is not self:
             due = min(due, now + LOOK_S)
         self._until = due
@@ -459,99 +492,140 @@ class ThreadEngine:
 
     # ---- what a program calls ----
 
+    def check(self) -> None:
+        """Takes no lock, and so it is safe in a forked child, too."""
+        self.session.check_usable()
+        if self._guard._is_owned():  # type: ignore[attr-defined]
+            raise UsageError("what redlockd calls, as a handler of logging, cannot use the same client")
+
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        self.session.check_usable()  # takes no lock, and so it is safe in a forked child, too
-        result: T = self.inside(self._call, function, args)
+        """The thread calls it inside, also when ^C ends the wait for that."""
+        self.check()
+        waiter = _Waiter(self)
+        self._want(self._do_for, waiter, function, args)
+        waiter.wait()
+        result: T = waiter.result
         return result
 
-    def _call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        self.session.check_usable()
-        if not self._thread:
+    def let_go(self, hold: Hold) -> None:
+        self._call_while_open(self.session.let_go, hold)
+
+    def cancel(self, hold: Hold) -> bool:
+        """Ends the wait for a lock. False: nobody waits for it."""
+        return bool(self._call_while_open(self._cancel, hold))
+
+    def _call_while_open(self, function: Callable[..., T], *args: Any) -> T | None:
+        try:
+            return self.call(function, *args)
+        except (ClosedError, UsageError):
+            return None
+
+    def _want(self, function: Callable[..., object], *args: Any) -> None:
+        """Takes no lock."""
+        self._wanted.append((function, args))
+        self._see_to_it()
+
+    def _see_to_it(self) -> None:
+        if self._ended:
+            self.inside(self._do_all)
+        elif not self._thread:
             self._begin()
-        return function(*args)
+        elif self._until:
+            self._wake_thread()
+
+    def _do_all(self) -> None:
+        while self._wanted:
+            function, args = self._wanted.popleft()
+            function(*args)
+
+    def _do_for(self, waiter: _Waiter, function: Callable[..., object], args: tuple[Any, ...]) -> None:
+        error = None
+        self._waiting.add(waiter)
+        try:
+            self.session.check_usable()
+            waiter.result = function(*args)
+        except RedlockdError as why:
+            error = why
+        waiter(error)
 
     def ask(self, begin: Callable[..., Ask], *args: Any) -> Ask:
         """Waits for the answer."""
-        self.session.check_usable()
+        self.check()
         waiter = _Waiter(self)
         try:
-            with self._guard:
-                if asked := self._asks:
-                    self._wanted.append((waiter, begin, args))
-            if not asked:
-                self.inside(self._ask, waiter, begin, args)
-            if waiter.reads:
-                self._read_for(waiter)
+            if waiter.main:
+                self._want(self._ask_for, waiter, begin, args)
+            else:
+                with self._guard:
+                    if asked := self._asks:
+                        self._wanted.append((self._ask_for, (waiter, begin, args)))
+                if not asked:
+                    self.inside(self._ask, waiter, begin, args)
+                if waiter.reads:
+                    self._read_for(waiter)
             waiter.wait()
         except RedlockdError:
             raise
         except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
-            self.inside(self._take_back, waiter)
+            self._wanted.append((self._take_back, (waiter,)))  # nothing comes before it: one more ^C ends the wait alone
+            self._call_while_open(_nothing)
             raise
         assert waiter.ask
         return waiter.ask
 
     def _ask(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
+        """In the caller's thread."""
         self._calls += 1
-        reader = self._reader
-        if isinstance(reader, _Waiter) and reader.thread == waiter.thread:  # the handler of a signal has interrupted it
-            reader.reads = reader.over
-            reader = self._poll = None
-        if not reader:
+        if not self._thread:
+            self._make_waker()
+            self._begin()
+        if not self._reader:
             self._reader, waiter.reads = waiter, True
         self._waiting.add(waiter)
         try:
-            waiter.ask = self._call(begin, (waiter, *args))
+            self.session.check_usable()
+            waiter.ask = begin(waiter, *args)
         except RedlockdError:
             self._leave(waiter)
             raise
 
-    def _ask_for_all(self) -> None:
-        self._calls += len(self._wanted)
-        while self._wanted:
-            self._ask_for(*self._wanted.popleft())
-
     def _ask_for(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
+        """In the engine's thread."""
+        self._calls += not waiter.main
         self._waiting.add(waiter)
         try:
-            waiter.ask = self._call(begin, (waiter, *args))
+            self.session.check_usable()
+            waiter.ask = begin(waiter, *args)
         except RedlockdError as error:
             waiter(error)
 
     def _take_back(self, waiter: _Waiter) -> None:
-        for wanted in [one for one in self._wanted if one[0] is waiter]:
-            self._wanted.remove(wanted)
-            self._ask_for(*wanted)  # an UNLOCK goes on all the same
         for ask in [waiter.ask] if waiter.ask else self.session._asks():
             if ask is waiter.ask or ask.tell is waiter:
-                self.session.give_up(ask)
+                self.session.give_up(ask)  # an UNLOCK goes on all the same
         self._leave(waiter)
 
-    def cancel(self, hold: Hold) -> bool:
-        """Ends the wait for a lock. Called inside. False: nobody waits for it."""
+    def _cancel(self, hold: Hold) -> bool:
         if hold.state != ASKED:  # it was granted meanwhile, and may be given back already
             return False
-        error = LockCancelledError("the wait was cancelled")
-        for wanted in self._wanted:
-            if wanted[2][0] is hold:
-                self._wanted.remove(wanted)
-                wanted[0](error)
-                return True
         for ask in self.session._asks():
             if ask.hold is hold and (tell := ask.tell):
                 self.session.give_up(ask)
-                tell(error)
+                tell(LockCancelledError("the wait was cancelled"))
                 return True
         return False
 
     def stop(self) -> None:
-        """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock."""
+        """Closes the session and ends the thread; in a forked child it does nothing, and takes no lock. It may be called
+        while garbage is collected, in any thread."""
         if self.session.forked:
             return
-        self.inside(self._close)
-        thread = self._thread
-        if thread and thread is not threading.current_thread():
-            thread.join(CLOSE_S)
+        if not self._thread:
+            self.inside(self._close)
+            return
+        self._want(self._close)
+        if self._thread is not threading.current_thread() and not self._guard._is_owned():  # type: ignore[attr-defined]
+            self._thread.join(CLOSE_S)
 
     def _close(self) -> None:
         self.closing.set()
@@ -572,3 +646,7 @@ def _drain(waker: socket.socket) -> None:
             pass
     except BlockingIOError:
         pass
+
+
+def _nothing() -> None:
+    pass

@@ -61,7 +61,7 @@ class BaseLock(Generic[E, N, V]):
                 words += f" {key}={checked_option(key, value)}"
         self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
         self._hold = _NONE
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # a signal's handler may use the lock that its thread is about to use
         self._lost: E | None = None  # the events, from when the program asks for them
         self._expiring: E | None = None
 
@@ -83,7 +83,7 @@ class BaseLock(Generic[E, N, V]):
 
     def _start_anew(self, session: Session) -> None:
         """In a forked child: another thread of the parent may have had the guard when it forked."""
-        self._session, self._guard = session, threading.Lock()
+        self._session, self._guard = session, threading.RLock()
 
     def _begin(self, token: str = "") -> Hold | None:
         """Returns a new hold to be asked for; None: the lock was entered once more."""
@@ -139,12 +139,12 @@ class BaseLock(Generic[E, N, V]):
 
     def _on_lost(self) -> None:
         with self._guard:
-            if self._lost:
+            if self._lost and self._hold.reason:  # else it was taken anew meanwhile
                 self._lost.set()
 
     def _on_expiring(self) -> None:
         with self._guard:
-            if self._expiring:
+            if self._expiring and self._hold.warned:
                 self._expiring.set()
 
     def _on_renewed(self) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import weakref
 from typing import Any, Callable, TypeVar
@@ -59,9 +60,10 @@ class Lock(BaseLock[threading.Event, float, None]):
         """After ^C or the like between the grant and the return to the program, which does not know of it."""
         if isinstance(error, RedlockdError):
             return
-        self._depth = depth
+        hold, self._depth = self._hold, depth
         if not depth:
-            self._engine.inside(self._session.let_go, self._hold)
+            self._engine.let_go(hold)
+            hold.state = OVER if hold.state == ASKED else hold.state
 
     def _ask_for(self, wait_ms: int, token: str = "") -> None:
         if self._session.forked and self._hold.state == OVER:
@@ -80,7 +82,7 @@ class Lock(BaseLock[threading.Event, float, None]):
     def cancel(self) -> bool:
         """From another thread: ends an acquire() that waits: it raises LockCancelledError. False: none waits."""
         hold = self._hold
-        return hold.state == ASKED and not self._session.forked and self._engine.inside(self._engine.cancel, hold)
+        return hold.state == ASKED and not self._session.forked and self._engine.cancel(hold)
 
     def _release(self, timeout_ms: int, keep_ms: int) -> None:
         self._session.check_usable()
@@ -116,7 +118,7 @@ class Lock(BaseLock[threading.Event, float, None]):
         except RedlockdError as open_end:
             failed_release(self, open_end, error is not None)
         except BaseException:  # ^C in the middle of it
-            self._engine.inside(self._session.let_go, self._hold)
+            self._engine.let_go(self._hold)
             raise
 
 
@@ -126,20 +128,21 @@ class Watch(BaseWatch):
 
     def __init__(self, engine: ThreadEngine, name: str) -> None:
         self._engine = engine
-        self._changed = threading.Condition()
+        self._changed: queue.SimpleQueue[None] = queue.SimpleQueue()  # it takes no lock that a signal's handler could hold up
         super().__init__(engine.session, name)
 
     def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
+        if self._changed.empty():
+            self._changed.put(None)
 
     def __iter__(self) -> Watch:
         return self
 
     def __next__(self) -> NameState:
-        with self._changed:
-            while not self._states and not self._over:
-                self._changed.wait()
+        while not self._states and not self._over:
+            self._changed.get()
+        if self._over:
+            self._wake()  # others that wait for the end, too
         if (state := self._next()) is None:
             raise StopIteration
         return state
@@ -208,9 +211,13 @@ class Client(BaseClient[Lock, list[dict[str, str]]]):
         """Takes over a lock by its token, as a session lock of this client: `with client.resume(name, token) as lock`.
         Token and fence become new, and whoever held it before loses it."""
         lock = self.lock(known_name(name), ttl=ttl, max=max, note=note)
-        lock._ask_for(0, checked_token(token))
-        lock._given = True
-        return lock
+        try:
+            lock._ask_for(0, checked_token(token))
+            lock._given = True
+            return lock
+        except BaseException as error:
+            lock._undo(0, error)
+            raise
 
     def lead(self, name: str, work: Callable[[Lock], T], *, data: str | None = None, ttl: Seconds | None = None,
              at_most: Seconds | None = None, note: str | None = None) -> T:
@@ -225,16 +232,20 @@ class Client(BaseClient[Lock, list[dict[str, str]]]):
             lock = self.lock(name, data=election.data, ttl=ttl, at_most=at_most, note=note)
             try:
                 lock._ask_for(DURATION_MAX_MS)
+                election.leads(lock)
             except RedlockdError as error:
                 self._engine.closing.wait(election.pause_s(error))
                 continue
-            election.leads(lock)
+            except BaseException as error:
+                lock._undo(0, error)
+                raise
             try:
                 with lock:
                     result = work(lock)
                     if not election.was_lost(lock, None):
                         return result
             except BaseException as error:
+                lock._undo(0, error)  # ^C may have come before `with` had the lock
                 if not election.was_lost(lock, error):
                     raise
 

@@ -14,8 +14,8 @@ import unittest
 from datetime import timedelta
 
 import support
-from redlockd import (BadArgumentError, BusyError, Client, LockCancelledError, LockTimeoutError, LostError, ModeError,
-                      NotHeldError, UnreachableError, UsageError, aio, name_of)
+from redlockd import (BadArgumentError, BusyError, Client, ClosedError, LockCancelledError, LockTimeoutError, LostError,
+                      ModeError, NoAnswerError, NotHeldError, UnreachableError, UsageError, aio, name_of)
 from support import World, environment, eventually
 
 LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
@@ -265,6 +265,15 @@ class Blocking(WithWorld):
 
     def test_an_interrupt_between_the_grant_and_the_body_leaves_nothing(self):
         """A signal's handler raises at each instruction of the library, one after the other, from the grant on."""
+        self.assertGreater(self.interrupted_at_each(("_threads.py", "_engine.py", "_lock.py"), lambda lock: lock.state == "held",
+                                                    {"__enter__", "_ask_for", "wait"}), 10)
+
+    def test_an_interrupt_before_the_grant_leaves_nothing(self):
+        """The same from the beginning on, but not while `_lock.py` has its guard: the interpreter lets no handler run there."""
+        self.assertGreater(self.interrupted_at_each(("_threads.py", "_engine.py"), lambda _lock: True,
+                                                    {"__enter__", "_ask_for", "ask", "_want", "wait"}), 50)
+
+    def interrupted_at_each(self, files, begins, expected):
         def interrupt(*_signal):
             raise KeyboardInterrupt
 
@@ -277,11 +286,11 @@ class Blocking(WithWorld):
 
             def trace(frame, event, _argument):
                 frame.f_trace_opcodes = True
-                if not frame.f_code.co_filename.endswith(("_threads.py", "_engine.py", "_lock.py")):
+                if not frame.f_code.co_filename.endswith(files):
                     return None
                 # The last instruction of __enter__ lies behind its `try`: the interpreter lets no handler run there.
                 last = frame.f_code.co_name == "__enter__" and frame.f_code.co_code[frame.f_lasti] == RETURN
-                if event == "opcode" and not last and lock.token and lock.state == "held":
+                if event == "opcode" and not last and begins(lock):
                     if left[0] == 0:
                         places.add(frame.f_code.co_name)
                         left[0] = -1
@@ -290,6 +299,7 @@ class Blocking(WithWorld):
                 return trace
 
             old = sys.gettrace()
+            sys._getframe().f_trace_opcodes = True  # Python 3.12 looks for this when tracing begins
             sys.settrace(trace)
             try:
                 with lock:
@@ -301,8 +311,9 @@ class Blocking(WithWorld):
             with other.lock("between", blocking_timeout=5):  # LockTimeoutError: it was left behind
                 pass
             step += 1
-        self.assertGreater(step, 10)
-        self.assertLessEqual({"__enter__", "_ask_for", "wait"}, places)
+        self.assertLessEqual(expected, places)
+        self.assertEqual((client._engine._waiting, client._engine.session._asks()), (set(), []))
+        return step
 
     def test_threads_lose_no_update(self):
         client, counter = self.client(), [0]
@@ -736,6 +747,39 @@ class Restarts(WithWorld):
         thread.join(10)
         self.assertTrue(waiter.locked())
         waiter.release()
+
+    def test_a_crowd_goes_on_after_kill_9_and_ends_with_close(self):
+        """Connections end in the middle of what was asked together, and the client is closed under all callers."""
+        client, ends, cycles = self.client(), [], [0] * 16
+
+        def work(task):
+            while True:
+                try:
+                    with client.lock(f"crowd-{task % 12}", ttl=2):
+                        cycles[task] += 1
+                except ClosedError as error:
+                    ends.append(error)
+                    return
+                except (NoAnswerError, LostError):
+                    pass
+
+        threads = [threading.Thread(target=work, args=(task,), daemon=True) for task in range(len(cycles))]
+        for thread in threads:
+            thread.start()
+        for turn in range(3):
+            before = list(cycles)
+            eventually(lambda: all(now > then for now, then in zip(cycles, before)), "a cycle of each")
+            if turn < 2:
+                self.world.do("kill")
+                self.world.do("restart")
+        client.close()
+        for thread in threads:
+            thread.join(10)
+        self.assertEqual(len(ends), len(threads))
+        engine, session = client._engine, client._engine.session
+        self.assertEqual([len(left) for left in (engine._waiting, engine._wanted, engine._told, session._by_token,
+                                                 [ask for ask in session._asks() if ask.tell])], [0] * 5)
+        eventually(lambda: self.world.keys() == 0, "the last key's end")
 
     def test_no_daemon_until_the_deadline_is_a_loss(self):
         client = self.client(timeout=1)
