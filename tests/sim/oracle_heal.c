@@ -6,16 +6,23 @@
 
 /* The greatest difference of two clocks in ms while a TTL lasts, and the greatest age of the TIME by
  * which a heal was sent. */
-enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
+enum {
+    HEAL_SLACK_US = 15000,
+    HEAL_CLOCK_US = 4000000,
+    AGAIN_US = 1500000 /* the next probe, and its answer */
+};
 
 /* The master acknowledged the key, remembers it as far as the daemon can know, and the key cannot have
  * run out: if the key is gone there, a client released it. After a restart of the master the daemon does not know that,
- * also where restart_guard is off, so that the master is not kept out. */
+ * also where restart_guard is off, so that the master is not kept out; and where its doubt could not be written into the
+ * marker, it doubts again. */
 static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon *d, unsigned master,
                              const struct sim_tok *t)
 {
     const struct sim_tok_master *at = &t->at[master];
-    if (w->plan->param[P_UNGUARDED] != 0 && at->acked_epoch != w->master[master].epoch)
+    const struct sim_master *m = &w->master[master];
+    bool in_vain = at->acked_us < m->error_until_us + AGAIN_US;
+    if (w->plan->param[P_UNGUARDED] != 0 && (at->acked_epoch != m->epoch || in_vain))
         return false;
     return at->acked_us != 0 && !at->acked_late && at->acked_lost_us == w->master[master].lost_us &&
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;

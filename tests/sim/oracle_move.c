@@ -129,7 +129,8 @@ void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     }
     for (uint32_t i = 1; i < o->asks && orphans > 0; i++) {
         const struct sim_asked *a = &o->asked[i];
-        asking += a->verb == VERB_RESUME && a->from == tok && !a->answered && a->daemon == d->index &&
+        bool of_it = a->from == tok || (a->from != 0 && a->from == o->tok[tok].down_of);
+        asking += a->verb == VERB_RESUME && of_it && !a->answered && a->daemon == d->index &&
                   a->incarnation == d->incarnation;
     }
     if (orphans > asking)
