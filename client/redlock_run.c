@@ -100,7 +100,11 @@ static bool start(struct run *run)
     run->guarded_ms = run_kill_ms(run, run->until_ms);
     const struct start start = {run->argv, &run->terminal, run->foreground, redlock_socket(run->redlock),
                                 run->guarded_ms};
+    if (run->term) /* before the command is there, which may be sent a signal at once */
+        run->term->began = true;
     run->pid = guard_start(&run->guard, &start);
+    if (run->term && run->pid <= 0)
+        run->term->began = false;
     run->family = (struct family){.root = run->guard.pid, .group = run->pid, .whole = true};
     return run->pid > 0;
 }
@@ -185,8 +189,6 @@ int run_term(struct run *run)
         redlock_close(run->redlock);
         return CODE_FAILED;
     }
-    if (run->term)
-        run->term->began = true;
     run_watch(run);
     if (run->term)
         run->term->lost = run->lost;

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=$1 name=$2
+command -v xz >/dev/null || { echo "$0: xz is missing (on Debian in the package xz-utils)" >&2; exit 1; }
 read -r commit epoch < <(systemd/commit.sh)
 copy() { xargs -0 cp --no-dereference --parents -t "$folder/$name"; } # files on stdin
 

@@ -12,7 +12,11 @@ deb-source:
 	mv $(DEB_DIR).tar.xz $(BUILD)/deb/redlockd_$(VERSION).orig.tar.xz
 	cp -r systemd/debian $(DEB_DIR)/debian
 
-deb: deb-source ## Debian packages, in build/deb; what building and testing them needs is in systemd/debian/control
+deb-tools:
+	@command -v xz >/dev/null && command -v dpkg-buildpackage >/dev/null || { \
+	    echo "make deb needs what builds Debian packages; as root: apt-get update && apt-get build-dep ./systemd" >&2; exit 1; }
+
+deb: deb-tools deb-source ## Debian packages, in build/deb, with all tests: DEB_BUILD_OPTIONS=nocheck leaves them out
 	cd $(DEB_DIR) && $(ALONE) dpkg-buildpackage -us -uc
 	@command -v lintian >/dev/null || echo "left out: lintian, which is not installed"
 	@! command -v lintian >/dev/null || ! lintian -i $(BUILD)/deb/*.changes 2>&1 | \
@@ -30,4 +34,4 @@ image-check: all ## make it twice, which has to be the same bytes; run it by run
 release-check: ## archive and packages, made by the archive alone in another folder, are the same bytes as here
 	@systemd/release-check.sh $(BUILD) $(VERSION)
 
-.PHONY: dist image image-check release-check deb deb-check deb-source
+.PHONY: dist image image-check release-check deb deb-check deb-source deb-tools

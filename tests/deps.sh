@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-unset MAKEFLAGS MFLAGS MAKELEVEL
+unset MAKEFLAGS MFLAGS MAKELEVEL V # debian/rules exports V=1
 fails_and_says() { # text, then a command
     local text=$1 said
     shift
