@@ -17,6 +17,8 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
     if ((msg->verb != COMMAND_GROUP && !command_is_probe((enum command_verb)msg->verb)) ||
         msg->vote.kind == VOTE_ERROR)
         return;
+    if (msg->vote.kind == VOTE_GROUP && group->step > d->shown_step)
+        d->shown_step = group->step;
     if (generation_class(w)) /* which set a key is of is a matter of steps */
         return;
     struct coordinator_config config = daemon_config(w, d);
@@ -41,13 +43,18 @@ void oracle_marker_granted(struct sim_world *w, const struct sim_daemon *d, unsi
                   name, oracle_differing(d));
 }
 
-/* Daemons with a smaller max_ttl wait for no longer than that. */
+/* Daemons with a smaller max_ttl wait for no longer than that; and a daemon that others have left two steps behind renews
+ * nothing, as they grant what it holds. */
 void oracle_marker_extends(struct sim_world *w, const struct sim_daemon *d, const struct action *action,
                            uint32_t tok)
 {
     const struct command *command = &action->u.command;
     if (command_for_one(command->verb) != COMMAND_EXTEND || oracle_is_mark(w, tok))
         return; /* a mark lasts as long as was asked, whatever max_ttl is */
+    uint32_t step = coordinator_step_number(d->core);
+    if (generation_class(w) && d->shown_step > step + 1)
+        violation(w, 2, "d%u extends T%u at step %u, though a master has shown it step %u", d->index, tok,
+                  step, d->shown_step);
     for (unsigned i = d->first; i < d->masters; i++)
         if (d->node[i].differs && command->number > (uint64_t)d->node[i].theirs_ms)
             violation(w, 2, "d%u extends T%u by %llu ms, though m%u's marker has max_ttl=%lld", d->index, tok,

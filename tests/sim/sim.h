@@ -308,6 +308,7 @@ struct sim_daemon {
     uint16_t voters;      /* of its step */
     bool spare;           /* one of them may be missing */
     uint32_t step;        /* by which it votes ... */
+    uint32_t shown_step;  /* the highest one that a master has shown it */
     int64_t step_us;      /* ... since then; or its file came then */
     uint8_t random[32];
     bool random_used, draining;

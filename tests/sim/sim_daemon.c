@@ -74,6 +74,7 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
     d->incarnation++;
     struct coordinator_config config = daemon_config(w, d);
     d->limits = 0;
+    d->shown_step = 0;
     d->core = coordinator_new(&config);
     d->running = true;
     d->draining = false;
