@@ -54,11 +54,13 @@ static void write_files(const char *lists)
 static void use_path(void)
 {
     char path[FILE_BYTES];
-    const char *daemon = realpath(daemon_binary(), NULL), *redlock = realpath(redlock_binary(), NULL);
+    char *daemon = realpath(daemon_binary(), NULL), *redlock = realpath(redlock_binary(), NULL);
     ck_assert(daemon && redlock);
     snprintf(path, sizeof path, "%.*s:%.*s:%s", (int)(strrchr(daemon, '/') - daemon), daemon,
              (int)(strrchr(redlock, '/') - redlock), redlock, getenv("PATH"));
     setenv("PATH", path, 1);
+    free(daemon);
+    free(redlock);
 }
 
 /* ---- who is there all the while ---- */

@@ -234,6 +234,24 @@ T(masters_without_a_key_begin_a_later_generation_only_together)
     forget();
 }
 
+/* A master showed step 3 and forgot it. Whoever wrote that may run still, so a file of generation 1 stays too old. */
+T(a_step_that_was_forgotten_since_counts_at_a_start)
+{
+    begin(1, true);
+    shows(0, 5, THEIRS, OURS + 9, false);
+    reach(0, 2);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_NO_MARKER); /* until all were heard */
+    dial(3);
+    shake(3);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_OLD_FILE);
+    for (unsigned i = 0; i <= 3; i++)
+        markers[i].there = false;
+    handshakes_until(now + 3000);
+    EXPECT_STEP(0, GROUP_OUTDATED);
+    ck_assert_int_eq(row_now().why, GROUP_WHY_OLD_FILE);
+    forget();
+}
+
 /* Others may be at an earlier generation that has none of these masters. */
 T(masters_without_a_key_begin_nothing_without_the_list_before)
 {

@@ -525,18 +525,15 @@ static bool is_first(const struct coordinator *c)
     return true;
 }
 
-/* The highest step that any master shows now; false: none has a key. */
+/* The highest step that any master has shown, also where its memory was lost since: who votes by it may run still. Returns
+ * false if there is none, and no master has a key. */
 static bool highest_shown(const struct coordinator *c, uint32_t *highest)
 {
-    bool any = false;
-    *highest = 0;
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        const struct master *m = &c->masters[i];
-        any |= m->memory.there;
-        if (m->memory.there && m->memory.shows.step > *highest)
-            *highest = m->memory.shows.step;
-    }
-    return any;
+    *highest = c->generation.highest;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->masters[i].memory.there)
+            return true;
+    return *highest != 0;
 }
 
 static enum group_why begin_between(struct coordinator *c, uint32_t highest, uint32_t own)
