@@ -228,7 +228,7 @@ void daemon_arm(struct sim_world *w, struct sim_daemon *d)
         return;
     bool armed = d->timer_at_us > w->now_us;
     /* It comes before the deadline; to find the deadline's true time takes longer. */
-    if (armed && d->timer_at_us != NEVER && clock_us(&d->clock, d->timer_at_us) < deadline_ms * 1000)
+    if (armed && d->timer_at_us != NEVER && clock_us(&d->clock, d->timer_at_us) / 1000 < deadline_ms)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t at_us = w->now_us + 1, turn_us = w->plan->param[P_TURN];
