@@ -255,10 +255,10 @@ enum group_why {
     GROUP_WHY_LOAD_FIRST,   /* the file's generation is too far ahead: load their_step / 2 first */
     GROUP_WHY_NEEDS_BEFORE, /* nodes_before is missing */
     GROUP_WHY_NOT_SETTLED,  /* no daemon votes by the step where this one has to begin */
-    GROUP_WHY_NO_MARKER, /* too few masters know a generation: begin_at is needed, or an answer of all masters */
-    GROUP_WHY_DAEMON,    /* the daemon on that host has not come so far */
-    GROUP_WHY_SINCE,     /* max_ttl, its drift and more must be over since the step was raised */
-    GROUP_WHY_KEYS,      /* locks, or names that are kept, are on too few of the next step's masters */
+    GROUP_WHY_NO_MARKER, /* too few masters know a generation: begin_at is needed, or who ran hears all masters */
+    GROUP_WHY_DAEMON,     /* the daemon on that host has not come so far */
+    GROUP_WHY_SINCE,      /* max_ttl, its drift and more must be over since the step was raised */
+    GROUP_WHY_KEYS,       /* locks, or names that are kept, are on too few of the next step's masters */
     GROUP_WHY_MASTERS,    /* a quorum does not show the step yet */
     GROUP_WHY_OTHER_LIST, /* another list has this generation */
 };

@@ -70,9 +70,8 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_NO_MARKER:
         snprintf(
             out, GROUP_TEXT_BYTES,
-            "no master knows the generation: when all of them answer it goes on by itself, but a daemon that "
-            "starts only with nodes_before, whose masters answer, too; else stop all daemons, wait for "
-            "max_ttl, and start one with --begin-at-generation");
+            "no master knows the generation: where a daemon still runs, it goes on when all of them answer; "
+            "else stop all daemons, wait for max_ttl, and start one with --begin-at-generation");
         break;
     case GROUP_WHY_DAEMON:
         if (row->host[0] == '\0')

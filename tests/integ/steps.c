@@ -98,8 +98,11 @@ void steps_begin_at_one(unsigned count, const char *digits)
 {
     cluster_start(&masters, count, UNIX);
     for (unsigned i = 0; i < DAEMONS; i++) {
-        steps_configure(i, 1, digits, digits, STEPS_TTL_S);
-        steps_run(i);
+        steps_configure(i, 1, digits, NULL, STEPS_TTL_S);
+        if (i == 0)
+            steps_run_with(i, "--begin-at-generation");
+        else
+            steps_run(i);
     }
     for (unsigned i = 0; i < DAEMONS; i++)
         eventually(rows_with(show(&clients[i], "NODES"), " state=up ") == strlen(digits));

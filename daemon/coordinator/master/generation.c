@@ -510,21 +510,6 @@ static uint64_t before_of(const struct coordinator *c, uint32_t step)
     return group != NULL ? group->before : 0;
 }
 
-/* Whether nobody can be at a generation: all masters of both lists answered lately, and none has a key. With one list only,
- * the others could be at an earlier one that has none of its masters. */
-static bool is_first(const struct coordinator *c)
-{
-    masters_t of = c->config.set.of | c->config.before.of;
-    if (c->config.set.generation != 0 && !knows_before(c))
-        return false;
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        const struct master *m = &c->masters[i];
-        if ((of & masters_bit(i)) && (!is_heard(c, m) || m->memory.there))
-            return false;
-    }
-    return true;
-}
-
 /* The highest step that any master has shown, also where its memory was lost since: who votes by it may run still. Returns
  * false if there is none, and no master has a key. */
 static bool highest_shown(const struct coordinator *c, uint32_t *highest)
@@ -570,8 +555,8 @@ static enum group_why begin_why(struct coordinator *c)
         return GROUP_WHY_OLD_FILE;
     if (has_word(c))
         return begin_by_word(c, own);
-    if (!any)
-        return is_first(c) ? begin(c, own, 0) : GROUP_WHY_NO_MARKER;
+    if (!any) /* others may run by a list that has none of these masters */
+        return GROUP_WHY_NO_MARKER;
     if (highest + 2 < own)
         return GROUP_WHY_LOAD_FIRST;
     return own == 0 ? begin(c, 0, 0) : begin_between(c, highest, own);
