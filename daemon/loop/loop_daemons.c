@@ -34,7 +34,7 @@ static void daemons_link(struct daemons_of *of, uint32_t index)
     *head = index;
 }
 
-/* Who is over goes; after a whole reading also who was not there any more, since it said goodbye. */
+/* Entries that are over go. After a whole reading the entries that it did not find go, too: their daemons said goodbye. */
 static void daemons_expire(struct daemons_of *of, bool was_read)
 {
     int64_t now_ms = clock_boot_ms();
@@ -408,18 +408,26 @@ static bool step_is_past(const struct loop_daemons *daemons, const struct daemon
     return false;
 }
 
+static bool knows_steps(const struct daemon_row *row)
+{
+    return row->at.marker >= DAEMONS_MARKER;
+}
+
 /* A daemon that knows no steps is behind all others. */
+static bool is_behind(const struct coordinator_daemons *seen, const struct daemon_row *row, bool first)
+{
+    return first || (seen->knows_steps && (!knows_steps(row) || row->at.step < seen->lowest_step));
+}
+
 static void step_seen(struct coordinator_daemons *seen, const struct daemon_row *row, bool first)
 {
-    const struct daemon_step *at = &row->at;
-    bool knows = at->marker >= DAEMONS_MARKER;
-    if (at->node_timeout_ms > seen->node_timeout_ms)
-        seen->node_timeout_ms = at->node_timeout_ms;
-    if (first || (seen->knows_steps && (!knows || at->step < seen->lowest_step))) {
-        seen->lowest_step = at->step;
+    if (row->at.node_timeout_ms > seen->node_timeout_ms)
+        seen->node_timeout_ms = row->at.node_timeout_ms;
+    if (is_behind(seen, row, first)) {
+        seen->lowest_step = row->at.step;
         memcpy(seen->lowest_host, row->host, sizeof seen->lowest_host);
     }
-    seen->knows_steps &= knows;
+    seen->knows_steps &= knows_steps(row);
 }
 
 static bool is_same(const char *word, const char *other)
@@ -446,13 +454,17 @@ static unsigned steps_of(const struct loop_daemons *daemons, const struct daemon
                          struct coordinator_daemons *seen, unsigned others)
 {
     int64_t now_ms = clock_boot_ms();
-    for (unsigned k = 0; k < of->count; k++) {
+    /* The latest entry comes first, so that entries which change nothing need no search. */
+    for (unsigned k = of->count; k-- > 0;) {
         const struct daemons_entry *entry = &of->list[k];
-        bool is_over = now_ms - entry->written_ms >= DAEMONS_KEEP_MS || was_restarted(of, entry, now_ms);
-        if (is_over || strcmp(entry->row.id, daemons->self.id) == 0)
+        const struct daemon_row *row = &entry->row;
+        if (now_ms - entry->written_ms >= DAEMONS_KEEP_MS || strcmp(row->id, daemons->self.id) == 0)
             continue;
-        if (entry->row.at.marker < DAEMONS_MARKER || !step_is_past(daemons, &entry->row))
-            step_seen(seen, &entry->row, others++ == 0);
+        if (!is_behind(seen, row, others == 0) && row->at.node_timeout_ms <= seen->node_timeout_ms)
+            continue;
+        bool is_past = knows_steps(row) && step_is_past(daemons, row);
+        if (!is_past && !was_restarted(of, entry, now_ms))
+            step_seen(seen, row, others++ == 0);
     }
     return others;
 }

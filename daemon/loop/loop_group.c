@@ -100,9 +100,8 @@ void group_why_text(const struct group_row *row, char out[GROUP_TEXT_BYTES])
     case GROUP_WHY_OTHER_LIST:
         snprintf(out, GROUP_TEXT_BYTES,
                  "another daemon has generation %" PRIu32
-                 " with other masters, or another max_ttl: write one list into all files (see OPERATING.md, "
-                 "When it "
-                 "is stuck)",
+                 " with other masters, or another max_ttl: write one list into all files "
+                 "(see OPERATING.md, When it is stuck)",
                  row->generation);
         break;
     }

@@ -11,7 +11,7 @@ static const char *piece(const char *begin, const char *end)
     return keep(end != NULL ? strndup(begin, (size_t)(end - begin)) : strdup(begin));
 }
 
-/* What lies behind the first place of these words, where there is one. */
+/* Returns what follows the first occurrence of these words; the test fails if they do not occur. */
 static const char *behind(const char *text, const char *words)
 {
     const char *found = strstr(text, words);

@@ -114,6 +114,14 @@ void steps_reload(unsigned i, unsigned generation, const char *digits, const cha
     steps_hup(i);
 }
 
+void steps_reload_all(unsigned generation, const char *digits, const char *before, unsigned max_ttl_s)
+{
+    for (unsigned i = 0; i < DAEMONS; i++)
+        steps_configure(i, generation, digits, before, max_ttl_s);
+    for (unsigned i = 0; i < DAEMONS; i++)
+        steps_hup(i);
+}
+
 void steps_restart(unsigned i, unsigned generation, const char *digits, const char *before)
 {
     steps_stop(i);

@@ -27,6 +27,8 @@ void steps_stop(unsigned i);
 void steps_kill(unsigned i);
 void steps_hup(unsigned i); /* returns when the daemon has read its file */
 void steps_reload(unsigned i, unsigned generation, const char *digits, const char *before);
+/* All files are written before the first daemon reads its own. */
+void steps_reload_all(unsigned generation, const char *digits, const char *before, unsigned max_ttl_s);
 void steps_restart(unsigned i, unsigned generation, const char *digits, const char *before);
 
 const char *steps_row(unsigned i); /* SHOW GROUP */

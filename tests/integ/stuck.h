@@ -5,7 +5,7 @@
 #include "tests/integ/document.h"
 #include "tests/integ/steps.h"
 
-/* What the document says of that reason. */
+/* Returns what the document says of that reason. */
 const char *stuck_bullet(const char *why);
 /* The daemon gives the reason, in SHOW GROUP and in the log. */
 void stuck_is(unsigned i, const char *state, const char *why);

@@ -78,7 +78,7 @@ T(when_all_masters_answer)
     grants_come();
 }
 
-/* One master is gone for good. */
+/* A master is gone for good. */
 T(when_one_is_gone)
 {
     steps_begin_at_one(3, "012");
@@ -97,7 +97,7 @@ T(when_one_is_gone)
     eventually_within(steps_are_steady(2), STEPS_MS);
     grants_come();
 
-    /* It is no way around the masters that know more. */
+    /* The option is no way around the masters that know more. */
     steps_stop(1);
     steps_configure(1, 0, "012", NULL, STEPS_TTL_S);
     steps_run_with(1, option);

@@ -14,21 +14,13 @@ static void begin(unsigned count, const char *digits)
     client_open(&holder, &daemons[0]);
 }
 
-static void reload_all(unsigned generation, const char *digits, const char *before, unsigned max_ttl_s)
-{
-    for (unsigned i = 0; i < DAEMONS; i++)
-        steps_configure(i, generation, digits, before, max_ttl_s);
-    for (unsigned i = 0; i < DAEMONS; i++)
-        steps_hup(i);
-}
-
 /* A lock that a live daemon renews outlives the change, others are granted meanwhile, and the old server leaves. */
 T(a_master_is_replaced)
 {
     begin(4, "012");
     ck_assert(steps_are_steady(0));
     struct grant held = lock(&holder, "held");
-    reload_all(1, "013", "012", 2);
+    steps_reload_all(1, "013", "012", 2);
     steps_grants_until(steps_are_steady(2));
     ck_assert_uint_ge(steps_granted, 2);
     steps_logged(0, "event=generation step=1 generation=1 state=");
@@ -135,12 +127,12 @@ T(another_max_ttl)
 {
     begin(3, "012");
     ask(&clients[0], "-BADARG long *", "LOCK long ttl=4s");
-    reload_all(1, "012", NULL, 4);
+    steps_reload_all(1, "012", NULL, 4);
     steps_grants_until(steps_are_steady(2));
     lock(&clients[0], "long ttl=4s");
     ck_assert_str_eq(kv(steps_row(1), "max_ttl"), "4000");
     ask(&clients[0], "+UNLOCKED long *", "UNLOCK long");
-    reload_all(2, "0-1", NULL, 4);
+    steps_reload_all(2, "0-1", NULL, 4);
     steps_grants_until(steps_are_steady(4));
     const char *row = steps_row(0);
     ck_assert_str_eq(kv(row, "masters"), "3");

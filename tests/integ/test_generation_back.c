@@ -14,14 +14,6 @@ static void begin(unsigned count, const char *digits)
     client_open(&holder, &daemons[0]);
 }
 
-static void reload_all(unsigned generation, const char *digits, const char *before, unsigned max_ttl_s)
-{
-    for (unsigned i = 0; i < DAEMONS; i++)
-        steps_configure(i, generation, digits, before, max_ttl_s);
-    for (unsigned i = 0; i < DAEMONS; i++)
-        steps_hup(i);
-}
-
 /* A file of an earlier generation changes nothing, and the daemon goes on. */
 T(a_file_older_than_the_daemon)
 {
@@ -45,7 +37,7 @@ T(a_file_older_than_the_daemon)
 T(vacant_places)
 {
     begin(5, "0123");
-    reload_all(1, "012-4", "0123", 2);
+    steps_reload_all(1, "012-4", "0123", 2);
     steps_grants_until(steps_shows(0, "step=1") && steps_shows(1, "step=1"));
     ck_assert(steps_shows(0, "voters=3 needed=2 masters=5"));
     ck_assert_uint_eq(rows_with(show(&clients[0], "NODES"), " voter=no"), 2);
@@ -72,13 +64,13 @@ T(an_old_server_comes_back)
 {
     begin(4, "012");
     struct grant held = lock(&holder, "held");
-    reload_all(1, "013", "012", 2);
+    steps_reload_all(1, "013", "012", 2);
     steps_grants_until(steps_are_steady(2));
     for (unsigned i = 0; i < DAEMONS; i++)
         eventually(!steps_have_master(i, 2));
     ck_assert_ptr_nonnull(strstr(redis(&masters.server[2], "GET redlock:,group"), " step="));
     ck_assert_str_eq(redis(&masters.server[2], "SET redlock:work stale PX 600000"), "OK");
-    reload_all(2, "012", "013", 2);
+    steps_reload_all(2, "012", "013", 2);
     steps_grants_until(steps_shows(0, "step=3"));
     steps_grants_until(steps_are_steady(4));
     ck_assert_str_eq(kv(node_row(&clients[0], &masters.server[2]), "state"), "up");

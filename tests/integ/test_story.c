@@ -86,7 +86,7 @@ static void end_story(void)
 
 /* ---- the operator ---- */
 
-/* What that command says on the daemon's host. */
+/* Returns what that command prints on the daemon's host. */
 static const char *said_by(unsigned i, const char *shell)
 {
     struct command command;
@@ -115,7 +115,7 @@ static void check_files(const char *step)
         ck_assert_str_eq(kv(said_by(i, "redlock show --rows reload"), "change"), "taken");
 }
 
-/* What the document says of `begins` is seen on that daemon sooner or later, and nobody is refused until then. */
+/* That daemon shows what the document says of `begins`, sooner or later, and nobody is refused until then. */
 static void sees(unsigned i, const char *text, const char *begins)
 {
     const char *words = document_quoted(text, begins);

@@ -17,7 +17,7 @@ static const char *marker(unsigned master)
 
 /* ---- masters ---- */
 
-/* Of the two masters that vote in between, one dies. */
+/* Two masters vote in between, and one of them dies. */
 T(a_voter_of_the_step_between_dies)
 {
     steps_begin(4, "012", UNIX);

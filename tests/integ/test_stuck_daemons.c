@@ -31,7 +31,7 @@ static void age_entries(unsigned count, int64_t age_ms)
     }
 }
 
-/* One that knows no generation holds up the first step, one that was killed the second one. */
+/* A daemon that knows no generation holds up the first step, and a daemon that was killed the second one. */
 T(a_daemon_that_does_not_come)
 {
     steps_begin(4, "012", UNIX);

@@ -402,7 +402,7 @@ static bool marks_came(const struct coordinator *c)
     return true;
 }
 
-/* What a step waits for when all else is ready; in vain, for some time. */
+/* A step that is ready otherwise waits for keys, for some time at most. */
 static bool keys_came(const struct coordinator *c)
 {
     int64_t waited_ms = c->now_ms - c->generation.ready_ms;
