@@ -46,8 +46,8 @@ $(SIM_TEST): $(SIM_TEST_OBJ) $(SIM_OBJ) $(PLANTED_OBJ) $(patsubst %.c,$(BUILD)/%
 sim: $(SIM) ## simulate faults for SIM_TIME=60 seconds [SEED=n], from a seed of its own
 	$(SIM) --seed $(or $(SEED),$$(date +%s)) --time $(SIM_TIME) --jobs 2
 
-soak: ## simulate HOURS=n more hours of this version, a simulator for speed, resumable [SEED=n]
-	@tests/sim/soak.sh $(BUILD)/soak $(or $(HOURS),100) $(SEED)
+soak: ## simulate HOURS=n more hours of this version, a simulator for speed, resumable [SEED=n CLASS=name]
+	@tests/sim/soak.sh $(BUILD)/soak $(or $(HOURS),100) '$(SEED)' $(CLASS)
 
 mutants: $(SIM_PLANTED) ## show that the simulator finds every planted bug
 	$(SIM_PLANTED) --mutants --jobs 2

@@ -1,11 +1,12 @@
 #!/bin/bash
-# tests/sim/soak.sh FOLDER HOURS [SEED]: simulates HOURS more hours of this version on both cores, in pieces of five minutes
-# over fresh seeds; each piece is a file in FOLDER. Begun again, it goes on behind the last piece of this version. It stops
-# at the first piece that found something. At the end it prints the sums of this version, by class, and puts them into
+# tests/sim/soak.sh FOLDER HOURS [SEED] [CLASS]: simulates HOURS more hours of this version on both cores, in pieces of five
+# minutes over fresh seeds; each piece is a file in FOLDER. Begun again, it goes on behind the last piece of this version. It
+# stops at the first piece that found something. At the end it prints the sums of this version, by class, and puts them into
 # tests/sim/HOURS. The version is a hash of what the simulator is built from: other commits leave it, and its sums, alone.
+# With a CLASS only worlds of that class are drawn (the class "generation" is drawn in no other way), with sums of their own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-folder=$1 wanted=$2 seed=${3:-$(date +%s)}
+folder=$1 wanted=$2 seed=${3:-$(date +%s)} class=${4:-}
 mkdir -p "$folder/pieces"
 
 # A simulator for speed: optimised as a whole, by what a first build of it did. Other compilers leave that out.
@@ -27,7 +28,7 @@ fast='-O3 -flto -fomit-frame-pointer -fno-pie -no-pie -fno-plt -march=native -ff
 
 # The files that the compiler read, as it listed them. Their names are relative to this tree.
 sources() { find "$folder" -name '*.d' -exec cat {} + | tr -s ' :\134' '\n' | grep -E '^[a-z].*\.(c|h|def)$' | LC_ALL=C sort -u; }
-version=$(sources | xargs sha256sum | sha256sum | cut -c 1-12)
+version=$(sources | xargs sha256sum | sha256sum | cut -c 1-12)${class:+-$class}
 
 of_version() { find "$folder/pieces" -name "$version.*" -print0 | sort -z -t . -k 2 -n | xargs -0 -r cat; }
 # The last line of a piece: "N runs, H simulated hours, ...".
@@ -60,7 +61,7 @@ end=$(awk -v now="$(hours)" -v wanted="$wanted" 'BEGIN { print now + wanted }')
 while more "$end"; do
     first=$(next_seed)
     piece=$folder/pieces/$version.$first
-    if ! nice "$folder/tests/sim/sim" --seed "$first" --time "${PIECE:-300}" --jobs 2 >"$folder/now" 2>"$folder/report"; then
+    if ! nice "$folder/tests/sim/sim" ${class:+--class "$class"} --seed "$first" --time "${PIECE:-300}" --jobs 2 >"$folder/now" 2>"$folder/report"; then
         cat "$folder/report" "$folder/now" >"$folder/found.$version.$first"
         tail -n 5 "$folder/found.$version.$first"
         echo "soak: found by the piece from seed $first; its output is $folder/found.$version.$first"
