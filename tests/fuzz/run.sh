@@ -2,10 +2,32 @@
 # tests/fuzz/run.sh FOLDER SECONDS NAME...: runs FOLDER/fuzz_NAME for so many seconds, two at a time.
 # SEED=n repeats a run (0: by chance). Inputs that reach new code are kept in FOLDER/corpus, and inputs that crash a
 # fuzzer in FOLDER/NAME-crash-...
+# Runs of ten minutes or more are counted in tests/fuzz/HOURS, which is committed by hand: a line for each version of a
+# fuzzer, with the sum of its time. The version is a hash of the files that the fuzzers are built from.
 set -uo pipefail
 
 folder=$1 seconds=$2
 shift 2
+
+# The files that the compiler read, as it listed them, but the lines of what lies outside of this tree.
+version() {
+    find "$folder/obj" -name '*.d' -exec cat {} + | tr -s ' :\134' '\n' | grep -E '^[a-z].*\.(c|h|def)$' | LC_ALL=C sort -u |
+        xargs sha256sum | sha256sum | cut -c 1-12
+}
+
+count() { # NAME RUNS FOUND
+    local list=tests/fuzz/HOURS key
+    key="$(version) $1"
+    (
+        flock 9
+        touch "$list"
+        awk -v key="$key" -v date="$(date +%F)" -v seconds="$seconds" -v runs="$2" -v found="$3" '
+            $2 " " $3 == key { seconds += $5; runs += $7; if ($9 != "nothing") found = $9; next }
+            { print }
+            END { print date, key, "seconds", seconds, "runs", runs, "found", found }' "$list" >"$folder/HOURS"
+        cp "$folder/HOURS" "$list"
+    ) 9>"$folder/lock"
+}
 
 run_one() {
     local name=$1 log=$folder/$1.log
@@ -26,8 +48,10 @@ run_one() {
     coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
     if [ $status -eq 0 ] && [ -n "$runs" ]; then
         printf 'ok    fuzz_%-14s %10d runs, %5d edges covered\n' "$name" "$runs" "$coverage"
+        [ "$seconds" -lt 600 ] || count "$name" "$runs" nothing
         return 0
     fi
+    [ "$seconds" -lt 600 ] || count "$name" "${runs:-0}" something
     printf '%s\n' "$(
         printf 'FAIL  fuzz_%s: exit status %d; again: make %s/tests/fuzz/replay && %s/tests/fuzz/replay %s/%s-*\n' \
             "$name" $status "${folder%/*}" "${folder%/*}" "$folder" "$name"
@@ -35,7 +59,7 @@ run_one() {
     )"
     return 1
 }
-export -f run_one
+export -f run_one count version
 export folder seconds
 
 mkdir -p "$folder"
