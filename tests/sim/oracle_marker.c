@@ -17,7 +17,8 @@ void oracle_marker_heard(struct sim_daemon *d, const struct sim_world *w, const 
     if ((msg->verb != COMMAND_GROUP && !command_is_probe((enum command_verb)msg->verb)) ||
         msg->vote.kind == VOTE_ERROR)
         return;
-    if (msg->vote.kind == VOTE_GROUP && group->step > d->shown_step)
+    /* A master that cannot be used is not believed either: its marker may be another server's. */
+    if (msg->vote.kind == VOTE_GROUP && !node->lacks && group->step > d->shown_step)
         d->shown_step = group->step;
     if (generation_class(w)) /* which set a key is of is a matter of steps */
         return;
