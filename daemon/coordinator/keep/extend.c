@@ -147,6 +147,13 @@ static struct lease *take_lease(struct coordinator *c, struct round *round)
     return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
+/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot; and where another
+ * group's marker stands by now, others may grant. */
+static masters_t extend_yes(const struct coordinator *c, const struct round *round)
+{
+    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
+}
+
 /* N-Q+1 masters do not have the key: a quorum cannot have it. */
 static void end_gone(struct coordinator *c, struct round *round)
 {
@@ -182,6 +189,8 @@ static void end_unknown(struct coordinator *c, struct round *round)
     struct lease *lease = take_lease(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
     bool down = round->down, over = down && (lease == NULL || round->over);
+    if (lease != NULL && round->phase == ROUND_EXTENDING && generation_held_before(c, extend_yes(c, round)))
+        heal_refused(c, lease, round); /* it was granted just before this step, whose quorum may lack it still */
     if (round->request != 0 && over)
         extend_answer(c, round, REPLY_NOTHELD);
     else if (round->request != 0)
@@ -265,13 +274,6 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
     round->request = 0;
     c->asking--;
     admission_ends(c, round->peer);
-}
-
-/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot; and where another
- * group's marker stands by now, others may grant. */
-static masters_t extend_yes(const struct coordinator *c, const struct round *round)
-{
-    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)

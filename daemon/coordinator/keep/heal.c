@@ -247,6 +247,12 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
         heal(c, lease, round, bit);
 }
 
+void heal_refused(struct coordinator *c, struct lease *lease, const struct round *round)
+{
+    heal_refresh(c, lease);
+    heal(c, lease, round, round->tally.refused);
+}
+
 void heal_extended(struct coordinator *c, struct lease *lease, struct round *round)
 {
     heal_refresh(c, lease);

@@ -31,6 +31,8 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
 /* A quorum extended the lease in this round: sets the key again on masters that reported it as missing, if
  * they forgot it. */
 void heal_extended(struct coordinator *c, struct lease *lease, struct round *round);
+/* Only a quorum of the step before extended it: sets the key likewise, but nothing counts that did not before. */
+void heal_refused(struct coordinator *c, struct lease *lease, const struct round *round);
 
 /* Records the reply to a HEAL command. */
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote);

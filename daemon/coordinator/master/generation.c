@@ -318,9 +318,13 @@ bool generation_votes(const struct coordinator *c, const struct master *m)
     return (c->quorum.of & masters_bit(m->index)) && counts(c, m);
 }
 
+/* The voters of the step before are asked, too: a lock that was granted just then may have no quorum of this step yet, and a quorum that
+ * has it may be needed to heal it. */
 bool generation_extends(const struct coordinator *c, const struct master *m)
 {
-    masters_t of = c->generation.steps[HERE].of | c->generation.steps[AFTER].of;
+    masters_t of = 0;
+    for (unsigned i = BEFORE; i <= AFTER; i++)
+        of |= c->generation.steps[i].of;
     return (of & masters_bit(m->index)) && counts(c, m);
 }
 
@@ -330,6 +334,12 @@ bool generation_denies(const struct coordinator *c, masters_t missing)
         if (c->generation.steps[i].needed != 0 && !quorum_blocks(&c->generation.steps[i], missing))
             return false;
     return true;
+}
+
+bool generation_held_before(const struct coordinator *c, masters_t have)
+{
+    const struct quorum *before = &c->generation.steps[BEFORE];
+    return before->needed != 0 && quorum_has(before, have);
 }
 
 /* ---- rule 3: from s to s+1 ---- */
