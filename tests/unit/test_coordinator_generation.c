@@ -100,6 +100,43 @@ T(one_of_three_is_replaced)
     forget();
 }
 
+/* Another client's key is in the way on the third master until after the step. The voters of the step are masters 1 and 2,
+ * but who has the key are masters 0 and 1: a quorum of the step before. */
+T(a_lock_granted_just_before_a_step_is_healed)
+{
+    config.node_timeout_ms = 900; /* for twice that time no step waits for a new lock's copies */
+    begin(0, false);
+    reach(0, 2);
+    struct coordinator_set next = set_of(1);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    dial(3);
+    shake(3);
+    handshakes_until(now + 2000);
+    no_daemon_is_behind();
+    while (row_now().why != GROUP_WHY_SINCE || row_now().left_ms > STEP + 1000)
+        handshakes_until(now + 1000);
+    EXPECT_STEP(0, GROUP_WAITING);
+    forget();
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job *");
+    vote("2", "SET NO, ZADD YES");
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 *");
+    handshakes_until(now + 1000);
+    EXPECT_STEP(1, GROUP_JOINT);
+    forget();
+    at(now + 2500);
+    EXPECT("m0-3 EXTEND job T1 10000");
+    vote("0-1", "EXTEND 10000");
+    vote("3", "EXTEND NO");
+    vote("2", "EXTEND NO");
+    EXPECT("m2 HEAL job T1 *", "m3 HEAL job T1 *");
+    vote("2-3", "HEAL YES");
+    at(now + 1000);
+    vote("0-3", "EXTEND 10000");
+    EXPECT("m0-3 EXTEND job T1 10000", "s1 !RENEWED job *");
+}
+
 /* A host is named as long as the list of daemons is one of this step. */
 T(who_is_waited_for)
 {

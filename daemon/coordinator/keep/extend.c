@@ -147,13 +147,6 @@ static struct lease *take_lease(struct coordinator *c, struct round *round)
     return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
-/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot; and where another
- * group's marker stands by now, others may grant. */
-static masters_t extend_yes(const struct coordinator *c, const struct round *round)
-{
-    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
-}
-
 /* N-Q+1 masters do not have the key: a quorum cannot have it. */
 static void end_gone(struct coordinator *c, struct round *round)
 {
@@ -184,13 +177,20 @@ static void extend_answer_noquorum(struct coordinator *c, struct round *round)
         action_retry(c, reply);
 }
 
+/* The lock was granted just before this step, whose quorum may lack it still. */
+static bool is_held_by_step_before(const struct coordinator *c, const struct round *round)
+{
+    masters_t have = masters_without(fresh_of(c, round->tally.granted), c->differing);
+    return round->phase == ROUND_EXTENDING && generation_held_before(c, have);
+}
+
 static void end_unknown(struct coordinator *c, struct round *round)
 {
     struct lease *lease = take_lease(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
     bool down = round->down, over = down && (lease == NULL || round->over);
-    if (lease != NULL && round->phase == ROUND_EXTENDING && generation_held_before(c, extend_yes(c, round)))
-        heal_refused(c, lease, round); /* it was granted just before this step, whose quorum may lack it still */
+    if (lease != NULL && is_held_by_step_before(c, round))
+        heal_refused(c, lease, round);
     if (round->request != 0 && over)
         extend_answer(c, round, REPLY_NOTHELD);
     else if (round->request != 0)
@@ -274,6 +274,13 @@ static void extend_forget_request(struct coordinator *c, struct round *round)
     round->request = 0;
     c->asking--;
     admission_ends(c, round->peer);
+}
+
+/* A master that is slow by now, whose probe is not waited for, may have answered before it forgot; and where another
+ * group's marker stands by now, others may grant. */
+static masters_t extend_yes(const struct coordinator *c, const struct round *round)
+{
+    return masters_without(fresh_of(c, round->tally.granted & round->votes), c->differing);
 }
 
 bool extend_is_held(const struct coordinator *c, const struct round *round)

@@ -339,7 +339,11 @@ bool generation_denies(const struct coordinator *c, masters_t missing)
 bool generation_held_before(const struct coordinator *c, masters_t have)
 {
     const struct quorum *before = &c->generation.steps[BEFORE];
-    return before->needed != 0 && quorum_has(before, have);
+    masters_t up = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->masters[i].state == MASTER_UP)
+            up |= masters_bit(i);
+    return before->needed != 0 && quorum_has(before, have & up);
 }
 
 /* ---- rule 3: from s to s+1 ---- */

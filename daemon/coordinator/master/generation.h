@@ -57,7 +57,7 @@ bool generation_votes(const struct coordinator *c, const struct master *m);
 bool generation_extends(const struct coordinator *c, const struct master *m);
 /* Whether so many masters do not have a key that no quorum can, neither of this step nor of one beside it. */
 bool generation_denies(const struct coordinator *c, masters_t missing);
-/* Whether so many masters have a key that it was granted by the step before this one, and is held still. */
+/* Whether masters that have a key, and may have forgotten nothing, are a quorum of the step before this one. */
 bool generation_held_before(const struct coordinator *c, masters_t have);
 
 #endif
