@@ -670,14 +670,22 @@ static void aim_generation(struct sim_plan *plan, struct swarm *swarm, enum muta
         swarm_calm(plan, swarm);
         p[P_LISTED] = LISTED_SMOOTH;
         p[P_SET] = 7;
-        p[P_NAMES] = 4;
+        p[P_NAMES] = 8;
         p[P_MAX_TTL] = 1000;
         p[P_MIN_TTL] = 300;
         p[P_FANOUT] = FANOUT_QUORUM;
-        swarm->kept_pct = 40;
+        swarm->kept_pct = 80;
+        swarm->clients = 8;
+        swarm->think_ms = 20;
+        swarm->wait_pct = 100;
     }
     if (mutant == MUTANT_BOUND_BY_SMALLER)
         swarm->rate[FAULT_CRASH_LOSE] = 60;
+    if (mutant == MUTANT_NEW_COUNTS_UNASKED) {
+        swarm->extend_pct = 100;
+        swarm->rate[FAULT_CUT_UP] = 300;
+        swarm->longest_ms[FAULT_CUT_UP] = 2000;
+    }
     swarm->longest_ms[FAULT_CRASH_LOSE] = 500;
 }
 
