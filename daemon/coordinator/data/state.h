@@ -684,9 +684,10 @@ struct coordinator {
     struct keeps keeps;
 
     struct master masters[MASTERS];
-    masters_t renewers;  /* masters in MASTER_UP */
+    masters_t up;        /* masters in MASTER_UP that may have keys of this step, or of one beside it */
+    masters_t renewers;  /* masters in MASTER_UP that vote by this step */
     masters_t voters;    /* the same; none while masters differ */
-    masters_t extenders; /* renewers, and masters in MASTER_QUARANTINE */
+    masters_t extenders; /* masters up, and masters in MASTER_QUARANTINE */
     masters_t releasers; /* extenders, and masters in MASTER_SLOW and MASTER_UNDOING */
     /* Masters whose group has another N, max_ttl or set, and those (of them) where a later version wrote the key:
      * see master_agree.c. */

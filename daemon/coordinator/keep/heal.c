@@ -159,8 +159,8 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
         if (lease->copies.granted & masters_bit(i))
             lease->copies.acknowledged[i] = until;
     heal_refresh(c, lease);
-    /* The masters that were in quarantine when the round began, even if they vote by now. */
-    masters_t asked = round->narrow ? c->voters : c->voters & round->tally.asked;
+    /* The masters that were in quarantine when the round began, even if they are up by now. */
+    masters_t asked = (c->up & round->tally.asked) | (round->narrow ? c->voters : 0);
     set_again(c, lease, masters_without(c->extenders, asked | lease->copies.granted));
 }
 

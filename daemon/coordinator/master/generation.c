@@ -318,14 +318,16 @@ bool generation_votes(const struct coordinator *c, const struct master *m)
     return (c->quorum.of & masters_bit(m->index)) && counts(c, m);
 }
 
-/* The voters of the step before are asked, too: a lock that was granted just then may have no quorum of this step yet, and a quorum that
- * has it may be needed to heal it. */
+/* The voters of the step before are asked, too, and show that step at least: a lock that was granted just then may have no
+ * quorum of this step yet, and a quorum that has it may be needed to heal it. */
 bool generation_extends(const struct coordinator *c, const struct master *m)
 {
-    masters_t of = 0;
-    for (unsigned i = BEFORE; i <= AFTER; i++)
-        of |= c->generation.steps[i].of;
-    return (of & masters_bit(m->index)) && counts(c, m);
+    const struct generation *g = &c->generation;
+    masters_t bit = masters_bit(m->index);
+    bool was_asked = g->stage != GENERATION_OUT && m->memory.there && m->memory.shows.step + 1 >= g->step;
+    if (g->steps[BEFORE].of & bit)
+        return was_asked;
+    return ((g->steps[HERE].of | g->steps[AFTER].of) & bit) && counts(c, m);
 }
 
 bool generation_denies(const struct coordinator *c, masters_t missing)
@@ -339,11 +341,7 @@ bool generation_denies(const struct coordinator *c, masters_t missing)
 bool generation_held_before(const struct coordinator *c, masters_t have)
 {
     const struct quorum *before = &c->generation.steps[BEFORE];
-    masters_t up = 0;
-    for (unsigned i = 0; i < c->config.masters; i++)
-        if (c->masters[i].state == MASTER_UP)
-            up |= masters_bit(i);
-    return before->needed != 0 && quorum_has(before, have & up);
+    return before->needed != 0 && quorum_has(before, have & c->up);
 }
 
 /* ---- rule 3: from s to s+1 ---- */
@@ -587,7 +585,7 @@ static void look(struct coordinator *c, bool all_heard)
 bool generation_read(struct coordinator *c, struct master *m, const struct vote *vote, bool all_heard)
 {
     struct generation *g = &c->generation;
-    bool there = vote->kind == VOTE_GROUP, counted = counts(c, m);
+    bool there = vote->kind == VOTE_GROUP, counted = counts(c, m), extended = generation_extends(c, m);
     masters_t without;
     m->memory.there = there;
     m->memory.read_ms = c->now_ms;
@@ -600,7 +598,7 @@ bool generation_read(struct coordinator *c, struct master *m, const struct vote 
     if (there && g->stage != GENERATION_OUT && generation_told(c, &vote->group) == GENERATION_AHEAD)
         move(c, GENERATION_OUT);
     look(c, all_heard);
-    if (counts(c, m) != counted)
+    if (counts(c, m) != counted || generation_extends(c, m) != extended)
         g->moved |= masters_bit(m->index);
     return g->stage != GENERATION_OUT || (g->once && there);
 }

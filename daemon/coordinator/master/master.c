@@ -54,9 +54,11 @@ static void place(struct coordinator *c, struct master *m)
 {
     masters_t bit = masters_bit(m->index);
     bool quarantine = m->state == MASTER_QUARANTINE, up = m->state == MASTER_UP;
+    bool extends = generation_extends(c, m);
+    set_member(&c->up, bit, up && extends);
     set_member(&c->renewers, bit, up && generation_votes(c, m));
     c->voters = agree_voters(c);
-    set_member(&c->extenders, bit, (up || quarantine) && generation_extends(c, m));
+    set_member(&c->extenders, bit, (up || quarantine) && extends);
     set_member(&c->releasers, bit, up || quarantine || m->state == MASTER_SLOW || m->state == MASTER_UNDOING);
     if ((c->voters | c->extenders) & bit)
         fresh_begin(c, m);
