@@ -111,7 +111,7 @@ static void query_conclude(struct who_query *query)
     struct quorum quorum = loop_quorum(query->all->view);
     if (quorum_count(&quorum, masters_without(quorum.of, free_there)) < quorum.needed)
         (query->verb == VERB_UNLOCK ? query_unkept : query_broken)(query);
-    else if (query->deleted == 0 && query->answered == query->asked)
+    else if (!query->touched && query->answered == query->asked)
         query_refuse(query, REPLY_NOTHELD, "",
                      "it has changed meanwhile, and nothing was deleted; ask WHO again");
     else
@@ -226,6 +226,7 @@ static bool query_deleted(struct who_query *query, unsigned master, const struct
     int64_t deleted = reply->whole ? who_deleted(reply->whole, reply->whole_len) : -1;
     if (deleted >= 0 && deleted == query_told(query, master))
         query->deleted |= masters_bit(master);
+    query->touched |= deleted > 0;
     return deleted >= 0;
 }
 

@@ -31,6 +31,7 @@ struct who_query {
     masters_t asked, answered, refused;
     masters_t read;         /* BREAK deletes: those that had answered before */
     masters_t had, deleted; /* BREAK deletes: those that had the lock, and do not any more */
+    bool touched;           /* something was deleted there, though perhaps not all */
     bool deletes, cut;
     uint32_t slots;
     unsigned count, capacity;

@@ -136,6 +136,7 @@ static bool own_open(struct client *c)
         client_nap(c, 10 * MS + (int64_t)client_draw(c, 40 * MS));
         return false;
     }
+    c->left = false;
     return one_in(c, 2) || await(c, link_ask(c, &c->own, "HELLO 1 events=renewed"));
 }
 
@@ -264,7 +265,7 @@ static bool lock_release(struct client *c, struct link *link)
     client_record(c, RECORD_END, link->daemon, link == &c->own ? "UNLOCK" : "UNLOCK elsewhere");
     c->hold.given_up = true;
     hold_text(c, names);
-    struct request *request = link == &c->own && one_in(c, 2)
+    struct request *request = link == &c->own && !c->left && one_in(c, 2)
                                   ? link_ask(c, link, "UNLOCK %s", names)
                                   : link_ask(c, link, "UNLOCK %s token=%s", names, c->hold.token);
     return unlocked(c, request);
@@ -341,8 +342,10 @@ static void lock_leave(struct client *c)
     uint64_t way = client_draw(c, 100);
     if (c->hold.lease && way < 10)
         link_reset(&c->own); /* a lease outlives its connection */
-    if (c->hold.lease && way >= 97)
+    if (c->hold.lease && way >= 97) {
+        c->left = true;
         return; /* the lock runs out */
+    }
     bool released = false;
     if (c->own.fd >= 0 && way < (c->hold.lease ? 60 : 84))
         released = lock_release(c, &c->own);

@@ -80,6 +80,7 @@ struct client {
     uint32_t tags;
     struct link own, other;
     struct hold hold;
+    bool left; /* a lease runs out on its own connection: an UNLOCK without a token might end that */
     struct redisContext *counter;
 };
 

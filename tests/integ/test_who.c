@@ -316,6 +316,29 @@ T(readers_of_two_daemons_are_broken)
     eventually(rows_with(who(&a, "job"), "mode=exclusive") == 1);
 }
 
+/* One of two readers leaves after the masters have told of both, while the answer of a third master is waited for: what was
+ * taken away from the other one is not denied. */
+T(a_reader_leaves_while_both_are_broken)
+{
+    begin(3, MAY_BREAK);
+    for (unsigned i = 0; i < 3; i++) {
+        long long end_ms = (atoll(redis(&masters.server[i], "TIME")) + 60) * 1000;
+        redis(&masters.server[i], "ZADD redlock:job %lld abc %lld def", end_ms, end_ms);
+        redis(&masters.server[i], "PEXPIRE redlock:job 60000");
+        redis(&masters.server[i], "CONFIG RESETSTAT");
+    }
+    server_stop(&masters.server[2]);
+    client_send(&a, "BREAK job");
+    for (unsigned i = 0; i < 2; i++) {
+        eventually(strstr(redis(&masters.server[i], "INFO commandstats"), "cmdstat_zrange:") != NULL);
+        redis(&masters.server[i], "ZREM redlock:job abc");
+    }
+    expect(&a, "-NOQUORUM job votes=0/3 *");
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_str_eq(redis(&masters.server[i], "EXISTS redlock:job"), "0");
+    server_cont(&masters.server[2]);
+}
+
 /* With one master of three away, the two others are enough; with one that refuses the deletion, they are not, and
  * the answer says so. */
 T(a_master_is_down)
