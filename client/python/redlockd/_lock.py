@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import threading
 from datetime import timedelta
@@ -25,8 +26,29 @@ RELEASE_MS = 2000  # how long the release at the end of a with block may take if
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
 
+DATA_IS_FOR = "data is for a session lock of one name, exclusive and without slots"
+
 _NONE = Hold("")
 _NONE.state = OVER
+
+
+def _options(ttl: Seconds | None, at_most: Seconds | None, hold: str, note: str | None, mode: str | None,
+             slots: int | None, data: str | None) -> tuple[int, int, str, str, bool]:
+    """What a Hold is told: ttl and max in ms, all words of LOCK but wait=, note=, and whether it is a lease."""
+    ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(at_most, "at_most")
+    lease = hold != "session" and checked_option("hold", hold) == "lease"
+    if data is not None and (lease or slots is not None or mode == "shared"):
+        raise BadArgumentError(DATA_IS_FOR)
+    noted = "" if note is None else f" note={checked_option('note', note)}"
+    words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
+    for key, value in ("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data):
+        if value is not None:
+            words += f" {key}={checked_option(key, value)}"
+    return ttl_ms, most_ms, words, noted, lease
+
+
+# Most locks of a program have the same few options. `typed`, since True is no 1 here.
+_known_options = functools.lru_cache(maxsize=64, typed=True)(_options)
 
 
 class BaseLock(Generic[E, N, V]):
@@ -38,7 +60,6 @@ class BaseLock(Generic[E, N, V]):
     def __init__(self, client: Any, name: Name, ttl: Seconds | None, blocking: bool, blocking_timeout: Seconds | None,
                  at_most: Seconds | None, at_least: Seconds | None, hold: str, note: str | None, mode: str | None,
                  slots: int | None, data: str | None, reentrant: bool) -> None:
-        lease = hold != "session" and checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
         self._client = client  # which lives as long as its locks
         self._engine = client._living()
@@ -51,15 +72,12 @@ class BaseLock(Generic[E, N, V]):
         self._given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
-        if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
-            raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
-        ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(at_most, "at_most")
-        noted = "" if note is None else f" note={checked_option('note', note)}"
-        words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
-        for key, value in ("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data):
-            if value is not None:
-                words += f" {key}={checked_option(key, value)}"
-        self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
+        if data is not None and "," in self.name:
+            raise BadArgumentError(DATA_IS_FOR)
+        try:
+            self._options = _known_options(ttl, at_most, hold, note, mode, slots, data)
+        except TypeError:  # one of them is wrong, and cannot be looked up
+            self._options = _options(ttl, at_most, hold, note, mode, slots, data)
         self._hold = _NONE
         self._guard = threading.RLock()  # a signal's handler may use the lock that its thread is about to use
         self._lost: E | None = None  # the events, from when the program asks for them
@@ -109,7 +127,7 @@ class BaseLock(Generic[E, N, V]):
             return hold
 
     def _new_hold(self) -> Hold:
-        self._hold = Hold(*self._of_hold)
+        self._hold = Hold(self.name, *self._options, self._shared, self)
         return self._hold
 
     def _attach(self, token: str) -> None:
