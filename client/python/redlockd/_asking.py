@@ -74,7 +74,7 @@ class Asking(Parts):
             ask.hold.state = OVER
 
     def _put(self, ask: Ask) -> None:
-        if ask.give_up_ms:
+        if ask.give_up_ms and not (self._timer and self._timer_ms <= ask.give_up_ms):
             self._want(ask.give_up_ms)
         if not self._queue and (connection := self._connection_for(ask)):
             self._send(connection, ask)
@@ -157,7 +157,8 @@ class Asking(Parts):
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
             return f"LOCK {hold.name}{hold.words}{wait}"
         if verb == "UNLOCK":
-            return f"UNLOCK {hold.name} token={hold.token}{_word('keep', ask.keep_ms)}"
+            keep = _word("keep", ask.keep_ms) if ask.keep_ms else ""
+            return f"UNLOCK {hold.name} token={hold.token}{keep}"
         if verb == "DOWNGRADE":
             wait = _word("wait", self.timeout_ms // 2) if connection.repeats else ""
             return f"LOCK {hold.name} mode=shared token={hold.token}{wait}"

@@ -68,7 +68,8 @@ class Hold:
 
 
 class Ask:
-    """A request. What few requests have is an attribute of the class until then. `tell` is None where nobody waits for the answer (any more)."""
+    """A request. What few requests have is an attribute of the class until then. `tell` is None where nobody waits for
+    the answer (any more)."""
 
     ttl_ms = wait_until_ms = keep_ms = 0
     data = tag = ""

@@ -54,6 +54,12 @@ _known_options = functools.lru_cache(maxsize=64, typed=True)(_options)
 class BaseLock(Generic[E, N, V]):
     """See Lock. What is asked of redlockd gives its answer, or in asyncio an awaitable of that."""
 
+    _owner: Any = None
+    _depth = 0
+    _given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
+    _hold = _NONE
+    _lost: E | None = None  # the events, from when the program asks for them
+    _expiring: E | None = None
     _event: Callable[[], E]
     _me: Callable[[], Any]  # who calls: a thread, or a task
 
@@ -67,9 +73,6 @@ class BaseLock(Generic[E, N, V]):
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
         self._wait = self._wait_ms(blocking, blocking_timeout)
         self._reentrant = reentrant
-        self._owner: Any = None
-        self._depth = 0
-        self._given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
         if data is not None and "," in self.name:
@@ -78,10 +81,7 @@ class BaseLock(Generic[E, N, V]):
             self._options = _known_options(ttl, at_most, hold, note, mode, slots, data)
         except TypeError:  # one of them is wrong, and cannot be looked up
             self._options = _options(ttl, at_most, hold, note, mode, slots, data)
-        self._hold = _NONE
         self._guard = threading.RLock()  # a signal's handler may use the lock that its thread is about to use
-        self._lost: E | None = None  # the events, from when the program asks for them
-        self._expiring: E | None = None
 
     def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
         """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
@@ -119,7 +119,8 @@ class BaseLock(Generic[E, N, V]):
             if self._depth and self._owner == me and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
             hold = self._new_hold()
-            hold.token = token
+            if token:
+                hold.token = token
             self._owner, self._depth = me, 1
             for event in self._lost, self._expiring:
                 if event:
