@@ -74,7 +74,7 @@ class Asking(Parts):
             ask.hold.state = OVER
 
     def _put(self, ask: Ask) -> None:
-        if ask.give_up_ms:
+        if ask.give_up_ms and not (self._timer and self._timer_ms <= ask.give_up_ms):
             self._want(ask.give_up_ms)
         if not self._queue and (connection := self._connection_for(ask)):
             self._send(connection, ask)
@@ -157,7 +157,8 @@ class Asking(Parts):
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
             return f"LOCK {hold.name}{hold.words}{wait}"
         if verb == "UNLOCK":
-            return f"UNLOCK {hold.name} token={hold.token}{_word('keep', ask.keep_ms)}"
+            keep = _word("keep", ask.keep_ms) if ask.keep_ms else ""
+            return f"UNLOCK {hold.name} token={hold.token}{keep}"
         if verb == "DOWNGRADE":
             wait = _word("wait", self.timeout_ms // 2) if connection.repeats else ""
             return f"LOCK {hold.name} mode=shared token={hold.token}{wait}"
@@ -196,7 +197,21 @@ class Asking(Parts):
         self._pump()
 
     def answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
-        if answer.code[0] == "!":
+        if answer.code[0] in "+-" and (ask := connection.sent.pop(answer.tag, None)):
+            try:
+                if answer.code[0] == "+" and answer.name != ask.hold.name and ask.verb not in NAMELESS:
+                    raise ProtocolError(f"redlockd answered about {answer.name[:60]!r}, not about {ask.hold.name}")
+                self._answers[ask.verb](self, ask, connection, answer, received_ms)
+            except ProtocolError as error:
+                self._settle(ask, error)
+                if ask.internal:
+                    self._not_moved(ask.hold, connection)
+                raise
+            finally:
+                self._arrived(ask)
+            if connection is not self._connection:
+                self._retire(connection)
+        elif answer.code[0] == "!":
             self._event(connection, answer)
         elif not answer.tag:
             if answer.code == "-LIMIT":  # too many connections: this one is closed now
@@ -212,20 +227,6 @@ class Asking(Parts):
             known = connection.sent.get(answer.tag)
             if known and known.rows is not None:
                 known.rows.append(answer.values)
-        elif ask := connection.sent.pop(answer.tag, None):
-            try:
-                if answer.code[0] == "+" and answer.name != ask.hold.name and ask.verb not in NAMELESS:
-                    raise ProtocolError(f"redlockd answered about {answer.name[:60]!r}, not about {ask.hold.name}")
-                self._answers[ask.verb](self, ask, connection, answer, received_ms)
-            except ProtocolError as error:
-                self._settle(ask, error)
-                if ask.internal:
-                    self._not_moved(ask.hold, connection)
-                raise
-            finally:
-                self._arrived(ask)
-            if connection is not self._connection:
-                self._retire(connection)
 
     def _answer_to_take(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
         """The answer to LOCK or RESUME."""

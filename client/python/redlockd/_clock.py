@@ -35,9 +35,11 @@ class _SuspendClock:
 
 
 if hasattr(time, "CLOCK_BOOTTIME"):
+    _clock_ns, _BOOTTIME = time.clock_gettime_ns, time.CLOCK_BOOTTIME
+
     def now_ms() -> int:
         """Milliseconds of a clock that never jumps and goes on while the machine sleeps."""
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+        return _clock_ns(_BOOTTIME) // 1_000_000
 else:
     now_ms = _SuspendClock().now_ms
 

@@ -84,7 +84,7 @@ class Connection:
         lines = (self.rest + data.decode("latin-1")).split("\n")
         self.rest = lines.pop()
         received_ms = self.heard_ms = now_ms()
-        self.pinged_ms = 0
+        self.pinged_ms, answered = 0, self.session.answered
         try:
             if len(self.rest) > SERVER_LINE_BYTES:
                 raise ProtocolError("redlockd sent a line without an end")
@@ -92,7 +92,7 @@ class Connection:
                 if self.parked or self.ended:
                     return
                 if text := line.removesuffix("\r"):
-                    self.session.answered(self, Answer(text), received_ms)
+                    answered(self, Answer(text), received_ms)
         except RedlockdError as error:
             self.session.broken(self, error)
 

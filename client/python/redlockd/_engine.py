@@ -142,17 +142,16 @@ class _Timer:
 class _Waiter:
     """Waits in one thread, the caller's, for what another tells."""
 
-    __slots__ = ("engine", "thread", "main", "ask", "result", "error", "over", "reads", "told")
+    ask: Ask | None = None
+    result: Any = None  # of call()
+    error: RedlockdError | None = None
+    over = False
+    reads = False  # the caller reads, and sees for itself; else it waits for `told`
 
     def __init__(self, engine: ThreadEngine) -> None:
         self.engine = engine
         self.thread = threading.get_ident()
-        self.main = self.thread == threading.main_thread().ident
-        self.ask: Ask | None = None
-        self.result: Any = None  # of call()
-        self.error: RedlockdError | None = None
-        self.over = False
-        self.reads = False  # the caller reads, and sees for itself; else it waits for `told`
+        self.main = self.thread == engine._main
         self.told = _lock_that_is_held()
 
     def __call__(self, error: RedlockdError | None) -> None:
@@ -189,6 +188,7 @@ class ThreadEngine:
 
     def __init__(self) -> None:
         self.session: Session
+        self._main = threading.main_thread().ident  # a child of fork has an engine of its own
         self.sockets: dict[int, _Socket] = {}
         self._guard = threading.RLock()  # nobody enters twice: see check()
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
@@ -332,15 +332,15 @@ class ThreadEngine:
             elif self._waker and descriptor == self._waker[0].fileno():
                 _drain(self._waker[0])
 
-    def _read_for(self, waiter: _Waiter) -> None:
-        """A caller reads until its request is over. The thread sees to the timers."""
-        while self._reader is waiter:
-            with self._guard:
-                if waiter.over:
-                    self._leave(waiter)
-                    return
-                poll = self._polled()
-            self.inside(self._happened, waiter, poll.poll())
+    def _read(self, waiter: _Waiter, happened: list[tuple[int, int]]) -> select.poll | None:
+        self._happened(waiter, happened)
+        return self._to_poll(waiter)
+
+    def _to_poll(self, waiter: _Waiter) -> select.poll | None:
+        """What a caller that reads waits for; None: nothing any more."""
+        if waiter.over:
+            self._leave(waiter)
+        return self._polled() if self._reader is waiter else None
 
     def _leave(self, waiter: _Waiter) -> None:
         """The caller goes. Where others wait, or the thread sleeps for long, the thread is to read."""
@@ -494,7 +494,8 @@ class ThreadEngine:
 
     def check(self) -> None:
         """Takes no lock, and so it is safe in a forked child, too."""
-        self.session.check_usable()
+        if self.session.forked or self.session.closed:
+            self.session.check_usable()
         if self._guard._is_owned():  # type: ignore[attr-defined]
             raise UsageError("what redlockd calls, as a handler of logging, cannot use the same client")
 
@@ -553,16 +554,12 @@ class ThreadEngine:
         self.check()
         waiter = _Waiter(self)
         try:
-            if waiter.main:
+            if waiter.main or self._asks:
                 self._want(self._ask_for, waiter, begin, args)
             else:
-                with self._guard:
-                    if asked := self._asks:
-                        self._wanted.append((self._ask_for, (waiter, begin, args)))
-                if not asked:
-                    self.inside(self._ask, waiter, begin, args)
-                if waiter.reads:
-                    self._read_for(waiter)
+                poll = self.inside(self._ask, waiter, begin, args)
+                while poll:  # until the request is over; the thread sees to the timers
+                    poll = self.inside(self._read, waiter, poll.poll())
             waiter.wait()
         except RedlockdError:
             raise
@@ -573,8 +570,8 @@ class ThreadEngine:
         assert waiter.ask
         return waiter.ask
 
-    def _ask(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
-        """In the caller's thread."""
+    def _ask(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> select.poll | None:
+        """In the caller's thread. If nobody reads, it is to do so."""
         self._calls += 1
         if not self._thread:
             self._make_waker()
@@ -588,6 +585,7 @@ class ThreadEngine:
         except RedlockdError:
             self._leave(waiter)
             raise
+        return self._to_poll(waiter) if waiter.reads else None
 
     def _ask_for(self, waiter: _Waiter, begin: Callable[..., Ask], args: tuple[Any, ...]) -> None:
         """In the engine's thread."""

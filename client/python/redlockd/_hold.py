@@ -35,35 +35,32 @@ Tell = Callable[["RedlockdError | None"], Any]  # hears how a request has ended
 
 
 class Hold:
-    """A lock, from the request for it on."""
+    """A lock, from the request for it on. What it has not yet is an attribute of the class."""
 
-    __slots__ = ("name", "ttl_ms", "max_ms", "words", "note", "lease", "state", "reader", "shared", "token", "fence",
-                 "slot", "began_ms", "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms",
-                 "warn_ms", "warned", "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "owner")
+    state = ASKED
+    token = ""
+    fence = 0
+    slot: int | None = None
+    began_ms = 0  # when it was granted
+    deadline_ms = 0  # on our clock; 0: not held, or not known
+    until_ms = 0  # the same on the daemon's clock
+    daemon: Daemon | None = None
+    connection: Connection | None = None  # the connection that holds it
+    max_until_ms = 0  # when max= is over; 0: no max=
+    span_ms = warn_ms = 0
+    warned = releasing = attached = False
+    reason = ""  # of its loss
+    retry_at_ms = notheld_ms = 0
+    not_on: Connection | None = None  # this connection has refused to resume this lock
 
     def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, words: str = "", note: str = "",
                  lease: bool = False, shared: bool = False, owner: Owner | None = None) -> None:
         self.name, self.ttl_ms, self.max_ms = name, ttl_ms, max_ms
         self.words, self.note = words, note  # all options of LOCK but wait=; note=
         self.lease = lease  # needs no connection, and is not resumed
-        self.state = ASKED
         self.reader = shared  # for the program, from the call of downgrade() on
         self.shared = shared  # redlockd has said so, or is asked for nothing else
         self.owner = owner
-        self.token = ""
-        self.fence = 0
-        self.slot: int | None = None
-        self.began_ms = 0  # when it was granted
-        self.deadline_ms = 0  # on our clock; 0: not held, or not known
-        self.until_ms = 0  # the same on the daemon's clock
-        self.daemon: Daemon | None = None
-        self.connection: Connection | None = None  # the connection that holds it
-        self.max_until_ms = 0  # when max= is over; 0: no max=
-        self.span_ms = self.warn_ms = 0
-        self.warned = self.releasing = self.attached = False
-        self.reason = ""  # of its loss
-        self.retry_at_ms = self.notheld_ms = 0
-        self.not_on: Connection | None = None  # this connection has refused to resume this lock
 
     def valid_ms(self) -> int:
         """For how long the lock is surely still held. Needs no I/O; any thread may ask."""
@@ -71,22 +68,20 @@ class Hold:
 
 
 class Ask:
-    """A request. `tell` is None where nobody waits for the answer (any more)."""
+    """A request. What few requests have is an attribute of the class until then. `tell` is None where nobody waits for
+    the answer (any more)."""
 
-    __slots__ = ("verb", "hold", "tell", "give_up_ms", "ttl_ms", "wait_until_ms", "keep_ms", "instead", "data", "rows",
-                 "tag", "connection", "not_on", "short", "internal", "first", "unsure")
+    ttl_ms = wait_until_ms = keep_ms = 0
+    data = tag = ""
+    instead: RedlockdError | None = None  # of an UNLOCK that keeps nothing, though it was to
+    rows: list[dict[str, str]] | None = None  # of WHO and SHOW
+    connection: Connection | None = None  # where it is on its way
+    not_on: Connection | None = None  # this connection refused this ask, which waits for another
+    short = False  # counted in connection.short
+    internal = False  # a RESUME or DOWNGRADE that the session wants
+    unsure = False  # an UNLOCK: a connection ended before the answer
+    first = False  # a DOWNGRADE before which the program had no reason to count as a reader
 
-    def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0, *, ttl_ms: int = 0,
-                 wait_until_ms: int = 0, keep_ms: int = 0, data: str = "") -> None:
+    def __init__(self, verb: str, hold: Hold, tell: Tell | None = None, give_up_ms: int = 0) -> None:
         self.verb, self.hold, self.tell = verb, hold, tell
         self.give_up_ms = give_up_ms  # 0: never
-        self.ttl_ms, self.wait_until_ms, self.keep_ms, self.data = ttl_ms, wait_until_ms, keep_ms, data
-        self.instead: RedlockdError | None = None  # of an UNLOCK that keeps nothing, though it was to
-        self.rows: list[dict[str, str]] | None = None  # of WHO and SHOW
-        self.tag = ""
-        self.connection: Connection | None = None  # where it is on its way
-        self.not_on: Connection | None = None  # this connection refused this ask, which waits for another
-        self.short = False  # counted in connection.short
-        self.internal = False  # a RESUME or DOWNGRADE that the session wants
-        self.unsure = False  # an UNLOCK: a connection ended before the answer
-        self.first = False  # a DOWNGRADE before which the program had no reason to count as a reader

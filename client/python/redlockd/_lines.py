@@ -9,7 +9,8 @@ from ._table import DURATION_MAX_MS, NAME_BYTES, OPTIONS
 from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
 
 Name = str | list[str] | tuple[str, ...]  # a name, or several
-_FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
+_WORD = re.compile(r"(?![#:])[!#-+\--<>-~]+")
+_VALUE = re.compile(" ([^ =]+)=([^ ]*)")
 _TEXT = re.compile(r"[!#-~]+")
 _DIGITS = "0123456789abcdef"
 
@@ -17,14 +18,14 @@ _DIGITS = "0123456789abcdef"
 def checked_word(text: str, what: str, most: int) -> str:
     """Returns a name, note or other word that redlockd allows, and refuses any other text, which must never reach a
     line."""
+    if isinstance(text, str) and len(text) <= most and _WORD.fullmatch(text):
+        return text
     if not isinstance(text, str):
         raise BadArgumentError(f"{what} must be a str, not {type(text).__name__}")
     if not 1 <= len(text) <= most:
         raise BadArgumentError(f"{what} must have 1 to {most} characters")
-    if text[0] in "#:" or _FORBIDDEN.search(text):
-        raise BadArgumentError(f"{what} {text[:60]!r} has a character that is not allowed: it is ASCII without "
-                               'spaces and without , " = and begins with neither # nor :')
-    return text
+    raise BadArgumentError(f"{what} {text[:60]!r} has a character that is not allowed: it is ASCII without "
+                           'spaces and without , " = and begins with neither # nor :')
 
 
 def checked_option(name: str, value: Any) -> str:
@@ -94,25 +95,26 @@ class Answer:
     """A line of redlockd: `code` with its sign ("+LOCKED", "-BUSY", "!LOST"), the tag and the name ("" where there is
     none), and the key=value words."""
 
-    __slots__ = ("tag", "code", "name", "values", "rest")
+    _values: dict[str, str] | None = None
 
     def __init__(self, line: str) -> None:
-        self.tag, self.rest, self.name = "", line, ""
+        self.tag, self.rest = "", line
         if line[0] == "#":
             tag, _, self.rest = line.partition(" ")
             self.tag = tag[1:]
-        words = iter(self.rest.partition(" : ")[0].split())
-        self.code = next(words, " ")
+        words = self.rest.split(None, 2)
+        self.code = words[0] if words else " "
+        self.name = words[1] if len(words) > 1 and "=" not in words[1] and words[1] != ":" else ""
         if self.code[0] not in "+-*!" or not (line.isascii() and line.isprintable()):
             raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
-        values: dict[str, str] = {}
-        self.values = values
-        for word in words:
-            key, equals, value = word.partition("=")
-            if equals:
-                values[key] = value
-            elif not self.name and word != ":":
-                self.name = word
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Found out when it is asked for: few need it of an answer to UNLOCK."""
+        values = self._values
+        if values is None:
+            values = self._values = dict(_VALUE.findall(self.rest.partition(" : ")[0]))
+        return values
 
     def number(self, key: str) -> int:
         value = self.values.get(key, "")

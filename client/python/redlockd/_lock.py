@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import threading
 from datetime import timedelta
@@ -25,20 +26,46 @@ RELEASE_MS = 2000  # how long the release at the end of a with block may take if
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
 
+DATA_IS_FOR = "data is for a session lock of one name, exclusive and without slots"
+
 _NONE = Hold("")
 _NONE.state = OVER
+
+
+def _options(ttl: Seconds | None, at_most: Seconds | None, hold: str, note: str | None, mode: str | None,
+             slots: int | None, data: str | None) -> tuple[int, int, str, str, bool]:
+    """What a Hold is told: ttl and max in ms, all words of LOCK but wait=, note=, and whether it is a lease."""
+    ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(at_most, "at_most")
+    lease = hold != "session" and checked_option("hold", hold) == "lease"
+    if data is not None and (lease or slots is not None or mode == "shared"):
+        raise BadArgumentError(DATA_IS_FOR)
+    noted = "" if note is None else f" note={checked_option('note', note)}"
+    words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
+    for key, value in ("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data):
+        if value is not None:
+            words += f" {key}={checked_option(key, value)}"
+    return ttl_ms, most_ms, words, noted, lease
+
+
+# Most locks of a program have the same few options. `typed`, since True is no 1 here.
+_known_options = functools.lru_cache(maxsize=64, typed=True)(_options)
 
 
 class BaseLock(Generic[E, N, V]):
     """See Lock. What is asked of redlockd gives its answer, or in asyncio an awaitable of that."""
 
+    _owner: Any = None
+    _depth = 0
+    _given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
+    _hold = _NONE
+    _lost: E | None = None  # the events, from when the program asks for them
+    _expiring: E | None = None
     _event: Callable[[], E]
     _me: Callable[[], Any]  # who calls: a thread, or a task
 
     def __init__(self, client: Any, name: Name, ttl: Seconds | None, blocking: bool, blocking_timeout: Seconds | None,
                  at_most: Seconds | None, at_least: Seconds | None, hold: str, note: str | None, mode: str | None,
                  slots: int | None, data: str | None, reentrant: bool) -> None:
-        lease = hold != "session" and checked_option("hold", hold) == "lease"
         self.name = checked_name(name)
         self._client = client  # which lives as long as its locks
         self._engine = client._living()
@@ -46,24 +73,15 @@ class BaseLock(Generic[E, N, V]):
         self._blocking, self._blocking_timeout = blocking, blocking_timeout
         self._wait = self._wait_ms(blocking, blocking_timeout)
         self._reentrant = reentrant
-        self._owner: Any = None
-        self._depth = 0
-        self._given = False  # attach() or resume() has made it, and no `with` has entered it: then that takes nothing
         self._shared = mode == "shared"
         self._at_least_ms = duration_ms(at_least, "at_least")
-        if data is not None and (lease or "," in self.name or slots is not None or mode == "shared"):
-            raise BadArgumentError("data is for a session lock of one name, exclusive and without slots")
-        ttl_ms, most_ms = duration_ms(ttl, "ttl"), duration_ms(at_most, "at_most")
-        noted = "" if note is None else f" note={checked_option('note', note)}"
-        words = f"{f' ttl={ttl_ms}' if ttl_ms else ''}{f' max={most_ms}' if most_ms else ''}{noted}"
-        for key, value in ("hold", hold if lease else None), ("mode", mode), ("slots", slots), ("data", data):
-            if value is not None:
-                words += f" {key}={checked_option(key, value)}"
-        self._of_hold = (self.name, ttl_ms, most_ms, words, noted, lease, self._shared, self)
-        self._hold = _NONE
+        if data is not None and "," in self.name:
+            raise BadArgumentError(DATA_IS_FOR)
+        try:
+            self._options = _known_options(ttl, at_most, hold, note, mode, slots, data)
+        except TypeError:  # one of them is wrong, and cannot be looked up
+            self._options = _options(ttl, at_most, hold, note, mode, slots, data)
         self._guard = threading.RLock()  # a signal's handler may use the lock that its thread is about to use
-        self._lost: E | None = None  # the events, from when the program asks for them
-        self._expiring: E | None = None
 
     def _wait_of(self, blocking: bool | None, timeout: Seconds | None, blocking_timeout: Seconds | None) -> int:
         """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told. The time is called
@@ -101,7 +119,8 @@ class BaseLock(Generic[E, N, V]):
             if self._depth and self._owner == me and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
             hold = self._new_hold()
-            hold.token = token
+            if token:
+                hold.token = token
             self._owner, self._depth = me, 1
             for event in self._lost, self._expiring:
                 if event:
@@ -109,7 +128,7 @@ class BaseLock(Generic[E, N, V]):
             return hold
 
     def _new_hold(self) -> Hold:
-        self._hold = Hold(*self._of_hold)
+        self._hold = Hold(self.name, *self._options, self._shared, self)
         return self._hold
 
     def _attach(self, token: str) -> None:

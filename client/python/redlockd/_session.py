@@ -49,7 +49,9 @@ class Session(Asking, Keeping, Watching, Linking):
 
     def lock(self, tell: Tell, hold: Hold, wait_ms: int) -> Ask:
         """LOCK, or RESUME where the hold has a token. A grant that comes after give_up() is given back."""
-        ask = Ask("RESUME" if hold.token else "LOCK", hold, tell, wait_until_ms=now_ms() + wait_ms if wait_ms else 0)
+        ask = Ask("RESUME" if hold.token else "LOCK", hold, tell)
+        if wait_ms:
+            ask.wait_until_ms = now_ms() + wait_ms
         return self._ask(ask, wait_ms + self.timeout_ms)
 
     def unlock(self, tell: Tell, hold: Hold, timeout_ms: int = 0, keep_ms: int = 0) -> Ask:
@@ -59,16 +61,22 @@ class Session(Asking, Keeping, Watching, Linking):
             raise LostError(f"{hold.name} was lost before: {hold.reason}")
         self._held(hold)
         self._begin_unlock(hold)
-        return self._ask(Ask("UNLOCK", hold, tell, keep_ms=keep_ms), timeout_ms)
+        ask = Ask("UNLOCK", hold, tell)
+        ask.keep_ms = keep_ms
+        return self._ask(ask, timeout_ms)
 
     def extend(self, tell: Tell, hold: Hold, ttl_ms: int) -> Ask:
-        return self._ask(Ask("EXTEND", self._held(hold), tell, ttl_ms=ttl_ms))
+        ask = Ask("EXTEND", self._held(hold), tell)
+        ask.ttl_ms = ttl_ms
+        return self._ask(ask)
 
     def check(self, tell: Tell, hold: Hold) -> Ask:
         return self._ask(Ask("CHECK", self._held(hold), tell))
 
     def set_data(self, tell: Tell, hold: Hold, data: str) -> Ask:
-        return self._ask(Ask("DATA", self._held(hold), tell, data=data))
+        ask = Ask("DATA", self._held(hold), tell)
+        ask.data = data
+        return self._ask(ask)
 
     def downgrade(self, tell: Tell, hold: Hold) -> Ask:
         """From here on the lock is a reader's, unless redlockd refuses this and nothing was asked before."""
