@@ -39,7 +39,7 @@ from typing import Any, Callable, TypeVar
 
 from ._connection import Connection
 from ._error import RedlockdError
-from ._hold import ASKED, Ask, Hold
+from ._hold import ASKED, Ask, Hold, Tell
 from ._parts import Parts
 from ._session import Session
 from .errors import ClosedError, LockCancelledError, UnreachableError, UsageError
@@ -382,7 +382,7 @@ class ThreadEngine:
                 waiter(ClosedError("the client was closed"))
             self._end_turn()
             waker, self._waker = self._waker, None
-        for end in waker:
+        for end in waker or ():
             end.close()
 
     def _wake_thread(self) -> None:
@@ -598,8 +598,9 @@ class ThreadEngine:
             waiter(error)
 
     def _take_back(self, waiter: _Waiter) -> None:
+        tell: Tell = waiter
         for ask in [waiter.ask] if waiter.ask else self.session._asks():
-            if ask is waiter.ask or ask.tell is waiter:
+            if ask is waiter.ask or ask.tell is tell:
                 self.session.give_up(ask)  # an UNLOCK goes on all the same
         self._leave(waiter)
 
