@@ -41,7 +41,8 @@ next_seed() { # behind the last piece
 }
 more() { awk -v now="$(hours)" -v end="$1" 'BEGIN { exit !(now < end) }'; }
 
-# One line for each version: date, version, first seed, runs, hours, grants of each class, what was found.
+# One line for each version and first seed, so that another machine adds its own: date, version, first seed, runs, hours,
+# grants of each class, what was found.
 note() { # WHAT WAS FOUND
     local list=tests/sim/HOURS first line
     first=$(find "$folder/pieces" -name "$version.*" -printf '%f\n' | sort -t . -k 2 -n | sed -n '1s/.*\.//p')
@@ -53,7 +54,8 @@ note() { # WHAT WAS FOUND
         END { printf "runs %d hours %.1f grants", runs, all
               for (i = 1; i <= names; i++) printf " %s=%d", order[i], g[order[i]] }') found $1"
     touch "$list"
-    { awk -v version="$version" '$2 != version' "$list" && echo "$line"; } >"$folder/HOURS"
+    { awk -v version="$version" -v first="${first:-$seed}" '$2 != version || $5 != first' "$list" && echo "$line"; } \
+        >"$folder/HOURS"
     cp "$folder/HOURS" "$list"
 }
 
