@@ -14,6 +14,9 @@
 /* A generation takes two steps of max_ttl and some seconds each, and up to 10 s until daemons have heard of each other.
  * Faults hold it up; one that is not steady by then never will be. */
 enum { LAG_US = 3000000, REST_US = 1500000, LATE_US = 180000000, WALK = 9, ASK_MS = 200 };
+/* A daemon that has just started may not have heard all masters. */
+enum { LOST_US = 10000000, SPARE_US = 1000000 };
+static const uint32_t NO_MARKER = UINT32_MAX, ON_ITS_WAY = UINT32_MAX - 1;
 
 enum move { MOVE_TAKE, MOVE_ADD, MOVE_REPLACE };
 
@@ -94,7 +97,8 @@ void change_write(const struct world *world, unsigned daemon, FILE *file)
 
 /* ---- what daemons say ---- */
 
-/* Reads what a daemon says to SHOW GROUP: 1 + its generation if it is steady there, else 0. */
+/* Reads what a daemon says to SHOW GROUP: 1 + its generation if it is steady there; NO_MARKER where it has not begun, since
+ * no master knows a step; 0: it does not answer. */
 static uint32_t group_ask(struct client *c, unsigned daemon)
 {
     struct timeval bound = {.tv_usec = ASK_MS * 1000};
@@ -110,9 +114,11 @@ static uint32_t group_ask(struct client *c, unsigned daemon)
             text[len += (size_t)got] = '\0';
     close(link.fd);
     const char *generation = strstr(text, " generation=");
-    return generation != NULL && strstr(text, " state=steady") != NULL
-               ? 1 + (uint32_t)strtoul(generation + strlen(" generation="), NULL, 10)
-               : 0;
+    if (strstr(text, " step=0 ") != NULL && strstr(text, " why=no_marker") != NULL)
+        return NO_MARKER;
+    if (generation != NULL && strstr(text, " state=steady") != NULL)
+        return 1 + (uint32_t)strtoul(generation + strlen(" generation="), NULL, 10);
+    return generation != NULL ? ON_ITS_WAY : 0;
 }
 
 /* A process of its own, because a daemon that is stopped does not answer. */
@@ -130,6 +136,22 @@ static bool all_steady(const struct world *world)
         if (atomic_load(&world->shared->steady[i]) != 1 + world->change.generation)
             return false;
     return true;
+}
+
+/* For long each daemon that has answered knew no step, and each has answered. */
+static bool is_lost(struct world *world, int64_t at_us)
+{
+    struct change *change = &world->change;
+    for (unsigned i = 0; i < DAEMONS; i++) {
+        uint32_t says = atomic_load(&world->shared->steady[i]);
+        if (says == NO_MARKER)
+            change->lost |= 1u << i;
+        else if (says != 0)
+            change->lost = 0;
+    }
+    if (change->lost != (1u << DAEMONS) - 1)
+        change->lost_us = at_us;
+    return at_us >= change->lost_us + LOST_US;
 }
 
 /* ---- the walk in time ---- */
@@ -164,6 +186,29 @@ static void generation_begin(struct world *world, int64_t at_us)
     for (unsigned i = 0; i < DAEMONS; i++)
         change->file_us[i] = at_us + (int64_t)(draw(world->shared->seed, change->generation, i, 78) % LAG_US);
     change_record(world, at_us, "begins");
+}
+
+/* All masters forgot, and all daemons were restarted: all are stopped, until no lock lives, and one begins by the operator's
+ * word. */
+static void generation_save(struct world *world, int64_t at_us)
+{
+    struct change *change = &world->change;
+    int64_t longest_ms =
+        change->max_ttl_ms > change->max_ttl_before_ms ? change->max_ttl_ms : change->max_ttl_before_ms;
+    if (!is_lost(world, at_us))
+        return;
+    change->lost = 0; /* until they have answered again */
+    change->word = true;
+    for (unsigned i = 0; i < DAEMONS; i++) {
+        atomic_store(&world->shared->steady[i], 0);
+        process_kill(&world->daemon[i], at_us + longest_ms * 1000 + SPARE_US);
+    }
+    change_record(world, at_us, "by word");
+}
+
+bool change_says_begin(const struct change *change, unsigned daemon)
+{
+    return change->word && daemon == 0;
 }
 
 static bool generation_tick(struct world *world, int64_t at_us)
@@ -206,6 +251,10 @@ bool change_tick(struct world *world, int64_t at_us)
             group_watch(world->shared);
         change->due_us = at_us + REST_US;
     }
+    if (change->generation != 0)
+        generation_save(world, at_us);
+    if (all_steady(world))
+        change->word = false;
     if (change->told)
         return generation_tick(world, at_us);
     if (change->due_us != 0 && change->due_us <= at_us && all_steady(world))

@@ -32,7 +32,10 @@ struct change {
     int64_t due_us;           /* when the next generation begins */
     int64_t file_us[DAEMONS]; /* when each daemon gets its file; 0: it has it */
     int64_t begun_us, longest_us;
-    bool late; /* one took too long, and that was said */
+    bool late;       /* one took too long, and that was said */
+    unsigned lost;   /* daemons that knew no step when they last answered ... */
+    int64_t lost_us; /* ... and all of them do not since then */
+    bool word;       /* one daemon is started with --begin-at-generation */
 };
 
 void change_begin(struct world *world, bool on, bool direct);
@@ -40,6 +43,8 @@ void change_begin(struct world *world, bool on, bool direct);
 void change_write(const struct world *world, unsigned daemon, FILE *file);
 /* false: a generation does not become steady. */
 bool change_tick(struct world *world, int64_t at_us);
+/* Whether that daemon is to begin by the operator's word, since no master and no other daemon knows a step. */
+bool change_says_begin(const struct change *change, unsigned daemon);
 /* No generation begins any more. */
 void change_calm(struct world *world);
 /* The server that a fault falls on. */

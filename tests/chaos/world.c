@@ -158,7 +158,8 @@ void world_start_daemon(struct world *world, unsigned daemon)
     char config[SOCKET_PATH + 16], log[SOCKET_PATH + 16];
     snprintf(config, sizeof config, "%s/daemon%u.yaml", world->folder, daemon);
     snprintf(log, sizeof log, "%s/daemon%u.log", world->folder, daemon);
-    const char *argv[] = {world->binary, "-c", config, NULL};
+    const char *word = change_says_begin(&world->change, daemon) ? "--begin-at-generation" : NULL;
+    const char *argv[] = {world->binary, "-c", config, word, NULL};
     world->started[daemon]++;
     world->daemon[daemon] = (struct process){.pid = process_exec(argv, log)};
 }
