@@ -24,8 +24,10 @@ class Interrupts(WithWorld):
         eventually(lambda: self.world.keys() == 0, "the last key's end")
 
     def test_the_handler_of_a_signal_may_lock_at_any_time(self):
-        program = self.program("import faulthandler, itertools, redlockd, signal, threading, time\n"
+        # On a slow machine many handlers interrupt each other.
+        program = self.program("import faulthandler, itertools, redlockd, signal, sys, threading, time\n"
                                "faulthandler.dump_traceback_later(100, exit=True)\n"
+                               "sys.setrecursionlimit(10000)\n"
                                "c, handled, names = redlockd.Client(), [], itertools.count()\n"
                                "def handle(*_):\n"
                                "    with c.lock(f'by-signal-{next(names)}'): handled.append(1)  # a handler interrupts another, too\n"
