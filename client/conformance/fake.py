@@ -24,6 +24,7 @@ class Connection:
         self.writer = writer
         self.lines = []  # (tag, text) that no step has taken
         self.ended = False  # by the client
+        self.over = False  # ended by the daemon, which does not read what the client sent before it noticed
         self.half = False  # the last bytes that were sent are no whole line yet
         self.held = []  # answers by rule that wait for its end
 
@@ -89,6 +90,8 @@ class Fake:
     def got(self, connection, line):
         text = line.decode("latin-1").rstrip("\r\n")
         self.log(f"C{connection.number}> {text}")
+        if connection.over:
+            return
         if not line.endswith(b"\n") or len(line) > 1024 or re.search(r"[^\x20-\x7e]", text):
             self.wrong = f"the client sent a line that the protocol forbids: {line[:80]!r}"
         tag, text = text.split(" ", 1) if text.startswith("#") and " " in text else ("", text)
@@ -131,6 +134,7 @@ class Fake:
 
     async def end(self, connection, reset):
         self.log(f"C{connection.number} {'reset' if reset else 'closed'} by the daemon")
+        connection.over = True
         if reset:
             linger = struct.pack("ii", 1, 0)
             connection.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
