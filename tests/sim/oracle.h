@@ -418,8 +418,7 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);
 void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_was_free(struct sim_world *w, const struct sim_daemon *d, unsigned name, int64_t asked_us,
-                     bool shared);
+void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared);
 void oracle_writer_gone(struct sim_world *w, const struct sim_asked *a); /* its request is over */
 void oracle_has_waited(struct sim_world *w, uint32_t request, bool granted);
 void oracle_crowd_asks(struct sim_world *w, const struct sim_daemon *d, struct sim_asked *a);

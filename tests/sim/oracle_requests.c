@@ -279,7 +279,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         o->served_us[n] = w->now_us;
         oracle_turn(w, d, n);
         if (a->verb == VERB_LOCK && a->wait_ms > 0) /* a RESUME waits for masters, and not for the name */
-            oracle_was_free(w, d, n, a->at_us, t->shared);
+            oracle_was_free(w, n, a->at_us, t->shared);
     }
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (a->tells)
