@@ -202,7 +202,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 /* Takes another self, before the first session begins: no token and no queue has the old one yet. */
 void coordinator_rename(struct coordinator *c, const struct token *self);
 
-/* ---- the generations of the masters (master/generation.h) ---- */
+/* ---- the generations of the masters (generation/generation.h) ---- */
 
 enum reload_group {
     RELOAD_SAME,       /* it is the running generation, with the same set */

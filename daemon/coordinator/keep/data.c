@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "daemon/coordinator/master/generation.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/fence.h"
 #include "daemon/coordinator/round/round.h"

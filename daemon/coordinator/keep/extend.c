@@ -3,13 +3,13 @@
 #include <assert.h>
 
 #include "daemon/coordinator/data/session.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/keep/data.h"
 #include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
 #include "daemon/coordinator/keep/renewal.h"
 #include "daemon/coordinator/master/fresh.h"
-#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/mode/downgrade.h"
 #include "daemon/coordinator/mode/join.h"
 #include "daemon/coordinator/round/admission.h"

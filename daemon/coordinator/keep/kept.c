@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/base/token.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/keeping.h"
 #include "daemon/coordinator/keep/lease.h"
@@ -11,7 +12,6 @@
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/keep/secret.h"
 #include "daemon/coordinator/master/fresh.h"
-#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/name/due.h"
 #include "daemon/coordinator/round/admission.h"
 #include "daemon/coordinator/round/round.h"

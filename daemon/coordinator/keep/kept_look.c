@@ -14,10 +14,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/keep/heal.h"
 #include "daemon/coordinator/keep/kept.h"
 #include "daemon/coordinator/keep/release.h"
-#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/round/round.h"
 #include "daemon/coordinator/wait/resource.h"
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "daemon/coordinator/master/generation.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mode/names.h"
 #include "daemon/coordinator/mode/slots.h"

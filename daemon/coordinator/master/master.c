@@ -1,8 +1,8 @@
 #include <assert.h>
 
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/keep/release.h"
 #include "daemon/coordinator/master/fresh.h"
-#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/native.h"
 #include "daemon/coordinator/master/trial.h"

@@ -3,7 +3,7 @@
  * vote. */
 #include <string.h>
 
-#include "daemon/coordinator/master/generation.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/round/round.h"
 

@@ -2,7 +2,7 @@
  * them. */
 #include <string.h>
 
-#include "daemon/coordinator/master/generation.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 
 enum {

@@ -3,7 +3,7 @@
  * acts on that. */
 #include <string.h>
 
-#include "daemon/coordinator/master/generation.h"
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 
 enum {

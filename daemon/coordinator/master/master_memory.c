@@ -17,8 +17,8 @@
  * nothing if it lets the master vote sooner than something that this daemon saw amiss there allows. */
 #include <string.h>
 
+#include "daemon/coordinator/generation/generation.h"
 #include "daemon/coordinator/master/fresh.h"
-#include "daemon/coordinator/master/generation.h"
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/round/round.h"

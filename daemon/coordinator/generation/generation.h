@@ -13,9 +13,12 @@
  * that shows less it writes its own step. A daemon that is OUT grants and renews nothing, until its file lets it begin.
  *
  * So two daemons that grant are one step apart at most, and their quorums have a master in common. Two steps apart,
- * time parts them: longer than any lock lives. */
-#ifndef REDLOCKD_MASTER_GENERATION_H
-#define REDLOCKD_MASTER_GENERATION_H
+ * time parts them: longer than any lock lives.
+ *
+ * steps.c has the steps, begin.c finds where a daemon begins, next.c goes from one step to the next, reload.c takes a new
+ * list of masters and tells of the change. */
+#ifndef REDLOCKD_GENERATION_GENERATION_H
+#define REDLOCKD_GENERATION_GENERATION_H
 
 #include "daemon/coordinator/data/state.h"
 
@@ -47,6 +50,8 @@ bool generation_forgot(const struct coordinator *c, const struct master *m, cons
 bool generation_is_under_way(const struct coordinator *c);
 /* Whether this daemon may write a key where there is none (rule 5). */
 bool generation_may_write(const struct coordinator *c, const struct master *m);
+/* Whether too many masters have no key, and none may be written there. */
+bool generation_is_forgotten(const struct coordinator *c);
 /* Fills in what the key on that master is to say of step, sets and max_ttl. */
 void generation_mark(const struct coordinator *c, const struct master *m, struct group *group);
 /* Whether the key there has no TTL. */
