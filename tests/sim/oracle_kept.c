@@ -149,7 +149,9 @@ void oracle_kept(struct sim_world *w, const struct sim_daemon *d, const struct r
         violation(w, 9, "d%u says that n%u is kept, but only %u masters have mark T%u", d->index, name, have,
                   tok);
     mark->kept_us = w->now_us;
-    mark->kept_until_us = clock_when(&d->clock, reply->until_ms * 1000);
+    mark->kept_until_us = mark->kept_sure_us = clock_when(&d->clock, reply->until_ms * 1000);
+    if (d->paused_until_us >= mark->kept_sent_us) /* its clock stood still since, and the masters' did not */
+        mark->kept_sure_us = mark->kept_sent_us + mark->keep_ms * 1000;
     o->kept[name] = tok;
 }
 
@@ -183,7 +185,7 @@ void oracle_kept_granted(struct sim_world *w, const struct sim_daemon *d, unsign
     if (w->oracle.tok[tok].broken || is_outdated(w, d, tok)) /* before its daemon heard that it has it */
         return;
     w->oracle.kept[name] = 0;
-    if (kept == 0 || mark->broken || w->now_us >= mark->kept_until_us)
+    if (kept == 0 || mark->broken || w->now_us >= mark->kept_until_us || w->now_us >= mark->kept_sure_us)
         return;
     for (unsigned i = d->first; i < d->masters; i++) {
         bool had = (mark->kept_had & oracle_bit(i)) != 0 && !may_have_lost(&w->master[i], mark->kept_us);
