@@ -278,7 +278,8 @@ void kept_decide(struct coordinator *c, struct round *round, bool late)
 static bool kept_is_brief(const struct coordinator *c, const struct kept *kept, uint64_t left_ms)
 {
     enum { CLOCKS_MS = 100 };
-    return kept->told && (int64_t)left_ms + CLOCKS_MS < kept->ends_ms - c->now_ms;
+    int64_t least_ms = kept->ends_ms - c->now_ms - CLOCKS_MS;
+    return kept->told && least_ms > 0 && left_ms < (uint64_t)least_ms; /* left_ms is whatever a master says */
 }
 
 /* A clock that jumped may have ended a key early, so that a missing one proves no release there; nor does one that has the
