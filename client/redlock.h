@@ -60,8 +60,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define REDLOCK_DEFAULT_SOCKET "/run/redlockd/redlockd.sock"
-#define REDLOCK_DEFAULT_PORT   7335
+#define REDLOCK_DEFAULT_SOCKET   "/run/redlockd/redlockd.sock"
+#define REDLOCK_DEFAULT_PORT     7335
+#define REDLOCK_DEFAULT_TLS_PORT 7336
 
 enum {
     REDLOCK_NAME_BYTES = 200,   /* longest lock name */
@@ -135,7 +136,7 @@ struct redlock_options {
      * sent only through a Unix socket, over TLS, or to a loopback address that was given: see redlock_open(). */
     const char *user;
     const char *secret_file;
-    /* Files in PEM, for addresses with "tls:". Defaults: $REDLOCK_CA, $REDLOCK_CERT and $REDLOCK_KEY,
+    /* Files in PEM, for addresses with "tls://". Defaults: $REDLOCK_CA, $REDLOCK_CERT and $REDLOCK_KEY,
      * else the CAs of the system, and no certificate of this program. */
     const char *tls_ca;   /* the CAs that may have signed redlockd's certificate */
     const char *tls_cert; /* where redlockd asks for a certificate; the key may stand in the same file */
@@ -147,8 +148,9 @@ struct redlock_options {
  * with errno ENOMEM, EMFILE or ENFILE, EINVAL if an argument is not allowed, or EPROTONOSUPPORT for TLS in a
  * library that was built without it. options may be NULL.
  *
- * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". "tls:host:port", "tls:[::1]:port" and
- * "tls:host" speak TLS 1.2 or newer; redlockd's certificate has to name the host, a number as an IP address.
+ * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". "tls://host:port", "tls://[::1]:port" and
+ * "tls://host" speak TLS 1.2 or newer (port 7336 if none is given); redlockd's certificate has to name the host, a number
+ * as an IP address.
  * NULL means $REDLOCK_ADDRESS if it is set and not empty (and the program is not set-user-ID), else
  * REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if connecting there fails and no secret is set: another program may
  * listen on that port while redlockd is away. A host that is not a numeric address is looked up each time the

@@ -127,7 +127,7 @@ struct redlock *arg_open(const char *subcommand, const char *address, const char
         return redlock;
     if (errno == EINVAL)
         (void)usage(subcommand,
-                    "%s: not an address; write unix:/path, host:port, [::1]:port or tls:host:port",
+                    "%s: not an address; write unix:/path, host:port, [::1]:port or tls://host:port",
                     address && *address ? address : getenv("REDLOCK_ADDRESS"));
     else if (errno == EPROTONOSUPPORT)
         (void)usage(subcommand, "%s: there is no TLS in this redlock: it was built with make TLS=no",

@@ -17,7 +17,7 @@ static void break_help(void)
         "NAME.\n"
         "\n"
         "      --slot N           of a name with slots, the one that is meant\n"
-        "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls:host:port\n");
+        "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 static int break_lock(const char *address, const char *name, int slot)

@@ -215,7 +215,7 @@ static void lead_help(void)
                "5s at most\n"
                "      --note WORD        for `redlock show locks`\n"
                "      --client WORD      the same; default: user@host:COMMAND/pid\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 static bool is_data(const char *text)

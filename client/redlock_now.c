@@ -27,7 +27,7 @@ static void watch_help(void)
         "Prints a line that says who has the lock, and another one at each change, until it is ended.\n"
         "\n"
         "      --json             one JSON object a line\n"
-        "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls:host:port\n");
+        "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 /* ---- lines ---- */

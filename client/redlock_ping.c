@@ -22,7 +22,7 @@ static void ping_help(void)
                "      --ready            only if it can also grant locks now: else 122\n"
                "  -w, --wait TIME        go on asking for so long: 30s, 5m\n"
                "  -q, --quiet            print nothing\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 /* Asks once. */

@@ -227,7 +227,7 @@ static void run_help(void)
         "most\n"
         "      --note WORD        for `redlock show locks`\n"
         "      --client WORD      the same; default: user@host:COMMAND/pid\n"
-        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 /* Returns false with the exit code in *code if the options are wrong, or after --help. */

@@ -117,7 +117,8 @@ int error_code(enum redlock_error error)
 /* What to do. Nothing is added where libredlock's own text says that, as it does about TLS. */
 static void hint_of(const struct rule *rule, const char *text, const char *name, char *out, size_t size)
 {
-    bool said = rule->error == REDLOCK_CONNECT && (strstr(text, "REDLOCK_") || strstr(text, "tls:host:port"));
+    bool said =
+        rule->error == REDLOCK_CONNECT && (strstr(text, "REDLOCK_") || strstr(text, "tls://host:port"));
 
     if (rule->error == REDLOCK_DENIED && strstr(text, "allow_break"))
         (void)snprintf(out, size, "see allow_break in redlockd.yaml(5)");

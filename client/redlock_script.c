@@ -71,7 +71,7 @@ static void help_lock(void)
         "      --slots N          one of N places; REDLOCK_SLOT is its number, from 0 on\n"
         "      --note WORD        for `redlock show locks`\n"
         "      --client WORD      the same; default: user@host:redlock-lock/pid\n"
-        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 static int lease(const char *address, const struct take *take)
@@ -162,7 +162,7 @@ static void help_verb(enum verb verb)
     if (verb == VERB_EXTEND)
         (void)puts("  -t, --ttl TIME         how long it lasts from now on (30s, 5m)");
     (void)puts("  -q, --quiet            print nothing; the exit code tells\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 struct asking {

@@ -31,7 +31,7 @@ static void show_help(void)
         "      --table            aligned columns; the default on a terminal\n"
         "      --rows             key=value words, a row a line; the default elsewhere\n"
         "      --json             one JSON value: a list of objects, or an object; times in ms\n"
-        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 static void who_help(void)
@@ -43,7 +43,7 @@ static void who_help(void)
                "      --table            aligned columns; the default on a terminal\n"
                "      --rows             key=value words, a row a line; the default elsewhere\n"
                "      --json             a list of objects; times in ms\n"
-               "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls:host:port\n");
+               "  -a, --address ADDRESS  of any redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 static void print_row(const char *row, void *user)

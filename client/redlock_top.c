@@ -317,7 +317,7 @@ static void top_help(void)
                "Locks, waiters, masters and rates, live. q or ^C ends it, the space bar asks at once.\n"
                "\n"
                "  -d, --delay TIME       between two looks; default: 1s\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls://host:port\n");
 }
 
 int cmd_top(int argc, char **argv)

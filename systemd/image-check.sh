@@ -194,7 +194,7 @@ locks() { # address
     inside /usr/bin/redlock -a "$1" run -w 30s job -- /usr/bin/redlock --version
 }
 tls_refuses_another_ca() {
-    if inside /usr/bin/redlock -a "tls:127.0.0.1:$tls_port" ping >"$work/refused" 2>&1; then return 1; fi
+    if inside /usr/bin/redlock -a "tls://127.0.0.1:$tls_port" ping >"$work/refused" 2>&1; then return 1; fi
     cat "$work/refused"
     grep -qi certificate "$work/refused"
 }
@@ -229,7 +229,7 @@ try() {
     check "$runtime: redlock ping, which is the health check" inside /usr/bin/redlock ping
     check "$runtime: a lock by the socket" locks unix:/run/redlockd/redlockd.sock
     variables+=(REDLOCK_CA=/etc/redlockd/cert.pem)
-    check "$runtime: a lock by redlock over TLS" locks "tls:127.0.0.1:$tls_port"
+    check "$runtime: a lock by redlock over TLS" locks "tls://127.0.0.1:$tls_port"
     unset 'variables[1]'
     check "$runtime: TLS refuses who is signed by nobody it knows" tls_refuses_another_ca
     check "$runtime: SIGTERM drains" drains

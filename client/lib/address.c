@@ -55,14 +55,17 @@ static bool parse_bracketed(const char *text, struct address *address)
 bool address_parse(const char *text, struct address *address)
 {
     *address = (struct address){0};
-    (void)snprintf(address->port, sizeof address->port, "%d", REDLOCK_DEFAULT_PORT);
     if (strncmp(text, "unix:", 5) == 0)
         return parse_path(text + 5, address);
     if (text[0] == '/')
         return parse_path(text, address);
     address->tls = strncmp(text, "tls:", 4) == 0;
     if (address->tls)
-        text += 4;
+        text += strncmp(text, "tls://", 6) == 0
+                    ? 6
+                    : 4; /* without the slashes as libredlock wrote it before 0.1.0 */
+    (void)snprintf(address->port, sizeof address->port, "%d",
+                   address->tls ? REDLOCK_DEFAULT_TLS_PORT : REDLOCK_DEFAULT_PORT);
     if (text[0] == '[')
         return parse_bracketed(text, address);
     const char *colon = strchr(text, ':');
@@ -75,7 +78,7 @@ bool address_parse(const char *text, struct address *address)
 
 void address_text(const struct address *address, char out[ADDRESS_BYTES])
 {
-    const char *tls = address->tls ? "tls:" : "";
+    const char *tls = address->tls ? "tls://" : "";
 
     if (address->path[0])
         (void)snprintf(out, ADDRESS_BYTES, "unix:%s", address->path);

@@ -152,7 +152,7 @@ static void try_socket(struct link *link, int family, const struct sockaddr *add
 
     if (link->secret && !link_is_tls(link) && !is_loopback(address)) {
         link->refused = !link->tried;
-        link_failed(link, "a secret does not go over TCP to another host; use a Unix socket or tls:");
+        link_failed(link, "a secret does not go over TCP to another host; use a Unix socket or tls://");
         return;
     }
     link->tried = true;
@@ -320,7 +320,7 @@ ssize_t link_read(struct link *link, char *out, size_t room)
     link->heard |= len > 0;
     if (len == 0 && !link->heard && !link->local)
         return ended(link, "redlockd closed it before it had said anything; if it speaks TLS there, write "
-                           "tls:host:port");
+                           "tls://host:port");
     if (len == 0)
         return ended(link, "redlockd closed it");
     if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

@@ -40,7 +40,7 @@ static void begin(bool asks)
     eventually(daemon_logged(&redlockd, "event=ready"));
     client_open(&plain, &redlockd);
     eventually(masters_up(&plain, &masters));
-    snprintf(address, sizeof address, "tls:localhost:%u", port);
+    snprintf(address, sizeof address, "tls://localhost:%u", port);
     snprintf(ca, sizeof ca, "%s/ca.pem", certs);
     snprintf(cert, sizeof cert, "%s/client.pem", certs);
     snprintf(key, sizeof key, "%s/client.key", certs);
@@ -135,8 +135,8 @@ T(others_are_refused)
     snprintf(path, sizeof path, "tls:%s", redlockd.path);
     ck_assert_ptr_null(redlock_open(path, NULL));
     ck_assert_int_eq(errno, EINVAL);
-    refused(address + strlen("tls:"), NULL, ""); /* plain bytes to the TLS port */
-    snprintf(path, sizeof path, "tls:127.0.0.1:%u", port_without_tls);
+    refused(address + strlen("tls://"), NULL, ""); /* plain bytes to the TLS port */
+    snprintf(path, sizeof path, "tls://127.0.0.1:%u", port_without_tls);
     refused(path, ca, "an address without TLS is written host:port");
     struct redlock *redlock = open_tls(address, ca);
     ck_assert_int_eq(redlock_connect(redlock), REDLOCK_OK);
@@ -150,7 +150,7 @@ T(another_host)
     shown = "wrong";
     begin(false);
     refused(address, ca, "its certificate was refused: hostname mismatch");
-    snprintf(number, sizeof number, "tls:127.0.0.1%s", strrchr(address, ':'));
+    snprintf(number, sizeof number, "tls://127.0.0.1%s", strrchr(address, ':'));
     refused(number, ca, "its certificate was refused: IP address mismatch");
 }
 
@@ -198,6 +198,6 @@ T(the_command)
     ck_assert_int_ne(RUN(&command, redlock_binary(), "run", "-n", "job", "--", "true"), 0);
     ck_assert_msg(strstr(errors(&command), address) != NULL, "%s", errors(&command));
     ck_assert_msg(strstr(errors(&command), "REDLOCK_CERT") != NULL, "%s", errors(&command));
-    ck_assert_int_eq(RUN(&command, redlock_binary(), "ping", "-a", strchr(address, ':') + 1), 123);
-    ck_assert_msg(strstr(errors(&command), "tls:host:port") != NULL, "%s", errors(&command));
+    ck_assert_int_eq(RUN(&command, redlock_binary(), "ping", "-a", address + strlen("tls://")), 123);
+    ck_assert_msg(strstr(errors(&command), "tls://host:port") != NULL, "%s", errors(&command));
 }

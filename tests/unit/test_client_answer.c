@@ -253,14 +253,15 @@ T(addresses)
         {"[::1]", "[::1]:7335"},
         {"::1", "[::1]:7335"},
         {"fe80::1:7335", "[fe80::1:7335]:7335"},
-        {"tls:locks.example.org", "tls:locks.example.org:7335"},
-        {"tls:[::1]:9", "tls:[::1]:9"},
-        {"tls:127.0.0.1:7000", "tls:127.0.0.1:7000"},
+        {"tls://locks.example.org", "tls://locks.example.org:7336"},
+        {"tls:locks.example.org:9", "tls://locks.example.org:9"},
+        {"tls://[::1]:9", "tls://[::1]:9"},
+        {"tls://127.0.0.1:7000", "tls://127.0.0.1:7000"},
     };
-    static const char *const bad[] = {"",       "unix:",      "unix:x",  ":7335",       "host:",   "host:0",
-                                      "host:x", "h:65536",    "[::1",    "[]:1",        "[::1]7",  "h ost",
-                                      "a/b",    "[::1]:",     "host:-1", "host:123456", "[a]b]:1", "tls:",
-                                      "tls:/x", "tls:unix:/x"};
+    static const char *const bad[] = {
+        "",        "unix:", "unix:x", ":7335",  "host:",    "host:0",     "host:x",  "h:65536",
+        "[::1",    "[]:1",  "[::1]7", "h ost",  "a/b",      "[::1]:",     "host:-1", "host:123456",
+        "[a]b]:1", "tls:",  "tls://", "tls:/x", "tls:///x", "tls:unix:/x"};
     struct address address;
     char text[ADDRESS_BYTES];
 
