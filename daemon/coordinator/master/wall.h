@@ -5,7 +5,8 @@
  * future would do so as well. So the masters' clocks bound both: the *median* of at least Q TIMEs that were read
  * within F (fresh.h). With fewer, only this host's clock is known. A majority of masters whose clocks are behind
  * makes proposals lower than they were, so that fences may fall if these masters forget as well. A majority that is
- * ahead lets a daemon that is ahead, too, propose more than the masters' quarantine makes up for, with the same end. */
+ * ahead lets a daemon that is ahead, too, propose more than the masters' quarantine makes up for, with the same end. While
+ * only Q masters tell their TIME, one of them does: of so few clocks, those behind are guarded against. */
 #ifndef REDLOCKD_MASTER_WALL_H
 #define REDLOCKD_MASTER_WALL_H
 
