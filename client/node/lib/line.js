@@ -117,7 +117,8 @@ function option(name, value) {
 /** The options that are given, checked. A misspelt option is refused: without its ttl the lock would be another. */
 function options(given, known) {
   const checked = {};
-  for (const key of Object.keys(given ?? {})) {
+  if (!given) return checked;
+  for (const key of Object.keys(given)) {
     const value = given[key];
     if (value === undefined) continue;
     if (!known.includes(key)) throw new BadArgumentError(`there is no option ${key} here: ${known.join(', ')}`);

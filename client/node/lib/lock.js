@@ -20,15 +20,16 @@ class Lock extends EventEmitter {
   #toldLost = false;
 
   /** @hidden */
-  static make(session, hold) {
-    const lock = new Lock();
-    lock.#session = session;
-    lock.#hold = hold;
-    hold.tells = (event, ...error) => {
-      if (event === 'lost') lock.#controller?.abort(...error);
-      setImmediate(() => lock.emit(event, ...error));
-    };
-    return lock;
+  constructor(session, hold) {
+    super();
+    this.#session = session;
+    this.#hold = hold;
+  }
+
+  /** @hidden */
+  static tell(lock, event, ...error) {
+    if (event === 'lost') lock.#controller?.abort(...error);
+    setImmediate(() => lock.emit(event, ...error));
   }
 
   /** @hidden */
@@ -96,14 +97,17 @@ class Lock extends EventEmitter {
    * was given back, or its loss was told. After another error it is free when its ttl is over at the latest.
    * keep: for so many ms from now on nobody gets the name. After any error it is not kept, but see index.d.ts.
    */
-  async release(options) {
-    const { keep } = line.options(options, ['keep']);
-    if (this.#hold.lost) {
-      if (this.#toldLost) return;
+  release(options) {
+    try {
+      const { keep } = line.options(options, ['keep']);
+      const { lost } = this.#hold;
+      if (!lost) return verbs.release(this.#session, this.#hold, keep);
+      if (this.#toldLost) return Promise.resolve();
       this.#toldLost = true;
-      throw this.#hold.lost;
+      throw lost;
+    } catch (error) {
+      return Promise.reject(error);
     }
-    await verbs.release(this.#session, this.#hold, keep);
   }
 
   /** Makes it last ttl ms from now (its own ttl, if left out), never shorter. Resolves to valid(). */
