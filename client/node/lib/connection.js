@@ -114,7 +114,7 @@ class Connection {
 
   /** Sends the line of a Request. */
   ask(line, request) {
-    request.tag = (++this.#tags).toString(36);
+    request.tag = ++this.#tags;
     this.pending.set(request.tag, request);
     if (!this.#out && !this.#reading) process.nextTick(flush, this);
     this.#out += `#${request.tag} ${line}\n`;
@@ -201,7 +201,7 @@ class Connection {
     const answer = parse(line);
     if (!answer) this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${line.slice(0, 80)}`));
     else if (answer.code[0] === '!') this.#owner.event(this, answer);
-    else if (answer.code === '*') this.pending.get(answer.tag)?.row?.(answer.pairs);
+    else if (answer.code === '*') this.pending.get(Number(answer.tag))?.row?.(answer.pairs);
     else if (!answer.tag) this.#untagged(answer);
     else this.#answer(answer);
   }
@@ -213,9 +213,10 @@ class Connection {
 
   /** An answer to a request that nobody made, or that nobody waits for any more, is passed over. */
   #answer(answer) {
-    const request = this.pending.get(answer.tag);
+    const tag = Number(answer.tag);
+    const request = this.pending.get(tag);
     if (!request) return;
-    this.pending.delete(answer.tag);
+    this.pending.delete(tag);
     request.done?.(answer);
   }
 }
