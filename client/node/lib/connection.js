@@ -100,11 +100,15 @@ class Connection {
         const again = this.greetings > 0 && (sample.slow || sample.received - sent > HELLO_SLOW_MS);
         this.greetings = again ? this.greetings - 1 : 0;
         this.#owner.greeted(this, sample, answer.pairs.behind ?? 0, again);
-        if (again) this.sayHello().catch(() => {});
+        if (again) this.sayHelloAgain();
         resolve();
       };
       this.tell(this.#hello, done, () => reject(this.why));
     });
+  }
+
+  sayHelloAgain() {
+    this.sayHello().catch(() => {}); // the connection is broken, which its requests hear
   }
 
   sayPing() {

@@ -21,7 +21,7 @@ class Downgrade extends Request {
   }
 
   get mustWait() {
-    return this.hold.resuming !== null || this.session.isLoose(this.hold) || isUnderWay(this.hold); // whose answer may do
+    return this.hold.resuming !== null || this.session.loose.has(this.hold) || isUnderWay(this.hold); // whose answer may do
   }
 
   get isNeedless() {
@@ -34,7 +34,7 @@ class Downgrade extends Request {
   }
 
   again({ code }) {
-    return code === '-NOTHELD' && !this.internal && (this.hold.resuming !== null || this.session.isLoose(this.hold));
+    return code === '-NOTHELD' && !this.internal && (this.hold.resuming !== null || this.session.loose.has(this.hold));
   }
 
   outlives() {

@@ -12,7 +12,7 @@ const LOST_GRACE_MS = 50;
  *     | refused         | UNLOCK
  *     +---> over <------+
  *
- * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in the Session's #loose), or
+ * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in the Session's loose), or
  * both. A lease needs no connection. */
 class Hold {
   state = 'asked';

@@ -2,7 +2,7 @@
 const { EventEmitter, setMaxListeners } = require('node:events');
 const { inspect } = require('node:util');
 const { downgrade } = require('./downgrade.js');
-const verbs = require('./verbs.js');
+const { about, release } = require('./verbs.js');
 const line = require('./line.js');
 const { LostError, NotHeldError, ClosedError } = require('./errors.js');
 
@@ -101,7 +101,7 @@ class Lock extends EventEmitter {
     try {
       const { keep } = line.options(options, ['keep']);
       const { lost } = this.#hold;
-      if (!lost) return verbs.release(this.#session, this.#hold, keep);
+      if (!lost) return release(this.#session, this.#hold, keep);
       if (this.#toldLost) return Promise.resolve();
       this.#toldLost = true;
       throw lost;
@@ -110,21 +110,28 @@ class Lock extends EventEmitter {
     }
   }
 
+  #about(verb, expects, words) {
+    return about(this.#session, this.#hold, verb, expects, words);
+  }
+
   /** Makes it last ttl ms from now (its own ttl, if left out), never shorter. Resolves to valid(). */
   async extend(ttl) {
-    await verbs.extend(this.#session, this.#hold, ttl);
+    const wanted = line.options({ ttl }, ['ttl']).ttl ?? this.#hold.options.ttl;
+    await this.#about('EXTEND', '+EXTENDED', () => ({ token: this.token, ttl: wanted }));
+    this.#hold.options.ttl = wanted;
     return this.valid();
   }
 
   /** Asks redlockd whether it is still held. Resolves to valid(); if not, rejects with a NotHeldError or a LostError. */
   async check() {
-    await verbs.check(this.#session, this.#hold);
+    await this.#about('CHECK', '+HELD', () => ({ token: this.token }));
     return this.valid();
   }
 
   /** Changes what others read with who() and watch(), of a lock that was taken with `data`. */
   async setData(data) {
-    await verbs.setData(this.#session, this.#hold, data);
+    line.option('data', data);
+    await this.#about('DATA', '+DATA', () => ({ data }));
   }
 
   /**

@@ -24,22 +24,12 @@ class Request {
   }
 
   // Each kind of request has a line(connection), which is made when it is sent, with the rest of its wait and the token of
-  // that moment.
-
-  /** Whether it is not to be sent yet. */
-  get mustWait() {
-    return false;
-  }
-
-  /** Whether nothing is to be sent any more. */
-  get isNeedless() {
-    return false;
-  }
-
-  /** Whether this refusal is no outcome yet: it is asked again. */
-  again(_answer, _connection) {
-    return false;
-  }
+  // that moment. It may have
+  //    mustWait                    it is not to be sent yet
+  //    isNeedless                  nothing is to be sent any more
+  //    again(answer, connection)   whether this refusal is no outcome yet, and it is asked again
+  //    abandon(error)              the client is closed
+  //    row(pairs)                  for each row that comes before the answer
 
   /** again() of what another redlockd may do. */
   elsewhere(answer, connection) {
@@ -59,12 +49,6 @@ class Request {
     this.session.drop(this);
     this.settle(error);
   }
-
-  /** The client is closed. */
-  abandon(_error) {}
-
-  /** Takes in a row that comes before the answer. */
-  row(_pairs) {}
 
   /** Is called once, at the moment of the answer. */
   settled(error, _answer, _connection) {

@@ -37,13 +37,13 @@ class Resume extends Request {
   }
 }
 
-function resume(session, link, hold) {
-  hold.resuming = new Resume(session, hold, link.repeats ? 1 : 0);
+function resume(session, link, hold, waits) {
+  hold.resuming = new Resume(session, hold, waits);
   session.send(link, hold.resuming);
 }
 
 function resumed(session, hold, pairs, connection) {
-  session.settle(hold);
+  session.loose.delete(hold);
   if (hold.state === 'held' && hold.isOver(bootCeil())) session.lose(hold, 'expired'); // too late: another may have had it
   if (hold.state === 'giving') {
     hold.token = pairs.token;

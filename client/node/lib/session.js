@@ -29,9 +29,9 @@ class Session {
   #queues = [new Set(), new Set()]; // Requests to be sent: that do not wait, and others
   #holds = new Set(); // locks that are held, and whose time is known
   #leases = new Set(); // locks among them which nobody keeps
-  #loose = new Set(); // session locks that are to be resumed on the current connection
-  #link = null; // the current connection
   #links = new Set(); // it, and connections from which locks are still to move
+  link = null; // the current Connection
+  loose = new Set(); // session locks that are to be resumed on it
   #dialing = null; // the Connection that is to be the next one
   #everUp = false;
   #upAt = 0;
@@ -111,7 +111,7 @@ class Session {
       // The line is no answer to the request, which is asked again on another connection, while there is time.
       this.#queues[request.waits].add(request);
       link.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));
-    } else if (refused && request.again(answer, link)) this.#queues[request.waits].add(request);
+    } else if (refused && request.again?.(answer, link)) this.#queues[request.waits].add(request);
     else request.settle(refused ? refusal(answer) : undefined, answer, link);
   }
 
@@ -139,7 +139,7 @@ class Session {
         continue;
       }
       request.giveUp = Infinity;
-      const why = request.connection || this.#link ? undefined : this.#why;
+      const why = request.connection || this.link ? undefined : this.#why;
       request.overdue(why ?? new NoAnswerError('redlockd has not answered in time'));
     }
     return next;
@@ -163,18 +163,10 @@ class Session {
     this.wake(mono() + Math.min(LOOK_MS, hold.span));
   }
 
-  isCurrent(connection) {
-    return connection === this.#link;
-  }
-
-  isLoose(hold) {
-    return this.#loose.has(hold);
-  }
-
   forget(hold) {
     this.#holds.delete(hold);
     this.#leases.delete(hold);
-    this.#loose.delete(hold);
+    this.loose.delete(hold);
     this.#refer();
   }
 
@@ -197,7 +189,7 @@ class Session {
   event(connection, { code, name, pairs }) {
     if (code === '!DRAIN') return this.drain(connection);
     if (code === '!CLOCK') return this.#clock(connection, pairs.behind ?? 0);
-    if (code === '!NOW') return this.isCurrent(connection) && this.watches.now(name, pairs);
+    if (code === '!NOW') return connection === this.link && this.watches.now(name, pairs);
     const hold = connection.holds.get(pairs.token);
     if (!hold || hold.name !== name || hold.state !== 'held') return;
     if (hold.resuming) {
@@ -210,7 +202,7 @@ class Session {
       // Its keys are still there: the next redlockd can have it.
       hold.bind(null);
       hold.refusedOn = connection;
-      this.#loose.add(hold);
+      this.loose.add(hold);
       this.#pump();
     } else if (code === '!LOST') {
       this.lose(hold, pairs.reason ?? 'unknown');
@@ -220,7 +212,7 @@ class Session {
   #clock(connection, behind) {
     if (!connection.era) return; // the answer to HELLO has behind=
     this.#behind(connection.era, behind);
-    if (!connection.sample.same && !connection.helloSent) this.#helloAgain(connection);
+    if (!connection.sample.same && !connection.helloSent) connection.sayHelloAgain();
     this.wake(mono());
   }
 
@@ -252,36 +244,27 @@ class Session {
     this.wake(mono());
   }
 
-  #helloAgain(connection) {
-    connection.sayHello().catch(() => {});
-  }
-
   // ---- RESUME ----
 
   #resumeLoose(link) {
-    const now = this.#loose.size ? bootCeil() : 0;
-    for (const hold of this.#loose) {
-      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now)) continue;
-      if (isUnderWay(hold)) continue;
+    const now = bootCeil();
+    const waits = link.repeats ? 1 : 0;
+    for (const hold of this.loose) {
+      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now) || isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
-      else if (link.flight[link.repeats ? 1 : 0] < WINDOW[link.repeats ? 1 : 0]) resume(this, link, hold);
+      else if (link.flight[waits] < WINDOW[waits]) resume(this, link, hold, waits);
     }
-  }
-
-  /** The lock is where it belongs. */
-  settle(hold) {
-    this.#loose.delete(hold);
   }
 
   // ---- the connection ----
 
   #pump() {
     this.#refer();
-    const link = this.#link;
+    const link = this.link;
     if (link) {
       const stale = !link.sample.same && !link.helloSent && mono() - link.helloLast >= HELLO_MS;
-      if (stale && this.#queued) this.#helloAgain(link);
-      if (this.#loose.size) this.#resumeLoose(link);
+      if (stale && this.#queued) link.sayHelloAgain();
+      if (this.loose.size) this.#resumeLoose(link);
       this.#send(link);
     }
     if ((link && !link.draining) || this.#dialing || this.#closing || !this.#isBusy) return;
@@ -305,15 +288,15 @@ class Session {
   }
 
   #up(link) {
-    const before = this.#link;
+    const before = this.link;
     this.#dialing = null;
     if (this.#closing) return link.destroy();
     this.#links.add(link);
-    this.#link = link;
+    this.link = link;
     if (this.#everUp) this.log(`connected again, to ${link.address}`);
     this.#everUp = true;
     this.#upAt = mono();
-    if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
+    if (before) for (const hold of before.holds.values()) this.loose.add(hold);
     this.watches.again();
     this.#pump();
     this.retire();
@@ -330,7 +313,7 @@ class Session {
 
   #backOff() {
     let most = Math.min(BACKOFF_MS.first * 2 ** Math.min(this.#failures - 1, 10), BACKOFF_MS.most);
-    for (const hold of this.#loose) {
+    for (const hold of this.loose) {
       most = Math.min(most, Math.max(BACKOFF_MS.first, (hold.deadline - bootAbout()) / 4));
     }
     this.#retryAt = mono() + most / 2 + Math.random() * most / 2;
@@ -342,9 +325,9 @@ class Session {
     if (!this.#links.has(link)) return; // the connection was never up
     const of = (waits) => requests.filter((request) => request.waits === waits);
     this.#queues = this.#queues.map((queue, waits) => new Set([...of(waits), ...queue]));
-    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loose.add(hold);
-    if (link !== this.#link) return;
-    this.#link = null;
+    for (const hold of link.holds.values()) if (hold.state === 'held') this.loose.add(hold);
+    if (link !== this.link) return;
+    this.link = null;
     this.#why = link.why;
     if (!this.#closing) this.log(link.why.message);
     this.#failures = mono() - this.#upAt >= STABLE_MS ? 1 : this.#failures + 1;
@@ -360,14 +343,14 @@ class Session {
   /** Answers or events were read. */
   heard(link) {
     this.#pump();
-    if (link !== this.#link || link.draining) this.retire();
+    if (link !== this.link || link.draining) this.retire();
     this.#closing?.check();
   }
 
   drain(connection) {
     if (connection.draining) return;
     connection.draining = true;
-    if (connection !== this.#link) return;
+    if (connection !== this.link) return;
     this.#failures = mono() - this.#upAt >= STABLE_MS ? 0 : this.#failures + 1;
     if (this.#failures) this.#backOff();
     else this.#retryAt = 0;
@@ -377,10 +360,10 @@ class Session {
 
   /** Ends connections of which nothing is to come any more: after !DRAIN, or when they stayed open for their locks. */
   retire() {
-    if (this.#links.size === 1 && this.#link && !this.#link.draining) return;
+    if (this.#links.size === 1 && this.link && !this.link.draining) return;
     for (const link of this.#links) {
-      if (link.holds.size || link.pending.size || (link === this.#link && !link.draining)) continue;
-      if (link === this.#link) this.#link = null;
+      if (link.holds.size || link.pending.size || (link === this.link && !link.draining)) continue;
+      if (link === this.link) this.link = null;
       this.#links.delete(link);
       if (link.usable) link.end();
       else link.destroy();
@@ -414,8 +397,8 @@ class Session {
     }
     const at = mono();
     next = Math.min(next, this.#tickRequests(at) - at);
-    if (this.#link) next = Math.min(next, this.#tickLink(this.#link, at, Math.max(PATIENCE_MS.least, shortest / 3)));
-    for (const hold of this.#loose) if (!hold.resuming && hold.retryAt > at) next = Math.min(next, hold.retryAt - at);
+    if (this.link) next = Math.min(next, this.#tickLink(this.link, at, Math.max(PATIENCE_MS.least, shortest / 3)));
+    for (const hold of this.loose) if (!hold.resuming && hold.retryAt > at) next = Math.min(next, hold.retryAt - at);
     this.#pump();
     if (this.#isBusy || next < Infinity) this.wake(at + Math.min(next, IDLE_MS));
   }
@@ -437,14 +420,14 @@ class Session {
     if (link.hasHalfALine) return Math.min(LOOK_MS, stall);
     if (link.sample.same || !this.#holds.size || link.helloSent) return expects ? patience : Infinity;
     if (at - link.helloLast < HELLO_MS) return link.helloLast + HELLO_MS - at;
-    this.#helloAgain(link);
+    link.sayHelloAgain();
     return HELLO_MS;
   }
 
   // ---- the end of the process, and of the client ----
 
   describe() {
-    const state = this.#closing ? 'closed' : this.#link ? 'connected' : 'not connected';
+    const state = this.#closing ? 'closed' : this.link ? 'connected' : 'not connected';
     return { address: this.#way.toString(), state, locks: [...this.#holds].map((hold) => hold.describe()) };
   }
 

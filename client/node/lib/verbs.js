@@ -169,7 +169,7 @@ class About extends Request {
   }
 
   get mustWait() {
-    return this.hold.resuming !== null || this.session.isLoose(this.hold);
+    return this.hold.resuming !== null || this.session.loose.has(this.hold);
   }
 
   line() {
@@ -195,20 +195,7 @@ class About extends Request {
   }
 }
 
-async function extend(session, hold, given) {
-  const ttl = line.options({ ttl: given }, ['ttl']).ttl ?? hold.options.ttl;
-  await answer(session, new About(session, hold, 'EXTEND', '+EXTENDED', () => ({ token: hold.token, ttl })));
-  hold.options.ttl = ttl;
-}
-
-async function check(session, hold) {
-  await answer(session, new About(session, hold, 'CHECK', '+HELD', () => ({ token: hold.token })));
-}
-
-async function setData(session, hold, data) {
-  line.option('data', data);
-  await answer(session, new About(session, hold, 'DATA', '+DATA', () => ({ data })));
-}
+const about = async (session, hold, verb, expects, words) => answer(session, new About(session, hold, verb, expects, words));
 
 /** The rows of WHO or SHOW. */
 function rows(session, text) {
@@ -222,4 +209,4 @@ function rows(session, text) {
   return new Promise((resolve, reject) => session.ask(request, () => resolve(found), reject));
 }
 
-module.exports = { Take, release, extend, check, setData, rows };
+module.exports = { Take, release, about, rows };

@@ -92,7 +92,7 @@ class Watches {
       entry.request = undefined;
       if (this.#names.get(name) !== entry) return;
       if (error) this.#end(name, error);
-      else if (!this.#session.isCurrent(connection)) this.#ask(name, entry, Infinity);
+      else if (connection !== this.#session.link) this.#ask(name, entry, Infinity);
       else this.now(name, answer.pairs);
     };
     entry.request = request;
