@@ -3,7 +3,6 @@
 const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
 const { Request } = require('./requests.js');
-const line = require('./line.js');
 const { isUnderWay } = require('./downgrade.js');
 const { resume } = require('./resume.js');
 const { Watches } = require('./watch.js');
@@ -14,7 +13,7 @@ const { BadArgumentError, ClosedError, NoAnswerError, ProtocolError, Unreachable
 // fewer than max_waits_per_client.
 const WINDOW = [48, 256 - 48];
 const TAG_BYTES = 18;
-const IDLE_MS = 10_000;
+const IDLE_MS = 10_000; // the timer, which keeps the process alive, is set for as long as there is something to do
 const RELEASE_MS = 2000;
 const LOOK_MS = 500; // timers stand still while the machine sleeps: so often we look whether it has
 const HELLO_MS = 1000;
@@ -29,8 +28,8 @@ class Session {
   #queues = [new Set(), new Set()]; // Requests to be sent: that do not wait, and others
   #holds = new Set(); // locks that are held, and whose time is known
   #leases = new Set(); // locks among them which nobody keeps
-  #links = new Set(); // it, and connections from which locks are still to move
   link = null; // the current Connection
+  #links = new Set(); // it, and connections from which locks are still to move
   loose = new Set(); // session locks that are to be resumed on it
   #dialing = null; // the Connection that is to be the next one
   #everUp = false;
