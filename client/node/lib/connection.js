@@ -183,9 +183,9 @@ class Connection {
       if (this.usable) this.#owner.heard(this);
     } finally {
       this.#reading = false;
+      // What the program asks when it hears of these answers, by its promises, goes out in the same write.
+      if (this.#out) queueMicrotask(() => process.nextTick(flush, this));
     }
-    // What the program asks when it hears of these answers, by its promises, goes out in the same write.
-    if (this.#out) queueMicrotask(() => process.nextTick(flush, this));
   }
 
   #lines(text) {
