@@ -69,8 +69,8 @@ class Way {
   }
 
   /** Tries the address that was given, and nothing else. Without an address it tries the usual places; with a secret,
-   * only the usual socket. */
-  async dial(onSocket) {
+   * only the usual socket. onread: as of net.Socket(). onSocket(socket) is told of each. */
+  async dial(onread, onSocket) {
     const credentials = this.#credentials();
     const places = this.#address ? [this.#address] : credentials ? DEFAULTS.slice(0, 1) : DEFAULTS;
     const [first] = places;
@@ -80,7 +80,7 @@ class Way {
     const tried = [];
     for (const place of places) {
       try {
-        const socket = await this.#open(place, onSocket);
+        const socket = await this.#open(place, onread, onSocket);
         if (credentials && !place.path && !place.secure && !isLoopback(socket.remoteAddress)) {
           socket.destroy();
           throw new UsageError(`the secret is not sent to ${socket.remoteAddress} in the clear`);
@@ -107,14 +107,14 @@ class Way {
     }
   }
 
-  #open(place, onSocket) {
+  #open(place, onread, onSocket) {
     const { path, host, port, secure } = place;
     const { ca, cert, key } = secure ? this.#files() : {};
     return new Promise((resolve, reject) => {
       const socket = secure
         ? tls.connect({ host, port, servername: net.isIP(host) ? '' : host, autoSelectFamily: true,
-          rejectUnauthorized: true, ca, cert, key })
-        : net.connect(path ? { path } : { host, port, noDelay: true, autoSelectFamily: true });
+          rejectUnauthorized: true, ca, cert, key, onread })
+        : net.connect(path ? { path, onread } : { host, port, noDelay: true, autoSelectFamily: true, onread });
       onSocket(socket);
       socket.once(secure ? 'secureConnect' : 'connect', () => resolve(socket));
       socket.once('error', reject);

@@ -7,8 +7,9 @@ const { Lock } = require('./lock.js');
 const { Session } = require('./session.js');
 const { Way } = require('./address.js');
 const { lead } = require('./lead.js');
-const verbs = require('./verbs.js');
+const { Take, rows } = require('./verbs.js');
 const line = require('./line.js');
+const { DURATION_MAX_MS } = require('./table.js');
 const { BadArgumentError, LostError, NotHeldError, ClosedError, ModeError } = require('./errors.js');
 
 const TIMEOUT_MS = 10_000;
@@ -87,26 +88,34 @@ class Client {
     return lead(this, name, options ?? {}, body, this.#log);
   }
 
-  async lock(name, options) {
-    const wanted = line.options({ wait: Infinity, ...options }, LOCK_OPTIONS);
-    const { data, hold, mode, slots } = wanted;
-    if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
-      throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
-    }
-    return await this.#take(line.names(name), wanted);
+  lock(name, options) {
+    return new Promise((resolve, reject) => {
+      const wanted = line.options(options, LOCK_OPTIONS);
+      wanted.wait ??= DURATION_MAX_MS;
+      const { data, hold, mode, slots } = wanted;
+      if (data && (Array.isArray(name) || hold === 'lease' || mode === 'shared' || slots)) {
+        throw new BadArgumentError('data is for a session lock of one name, exclusive and without slots');
+      }
+      this.#take(resolve, reject, line.names(name), wanted);
+    });
   }
 
-  async resume(name, token, options) {
-    return await this.#take(line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+  resume(name, token, options) {
+    return new Promise((resolve, reject) => {
+      this.#take(resolve, reject, line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+    });
   }
 
-  async tryLock(name, options) {
+  tryLock(name, options) {
     return this.lock(name, { ...options, wait: 0 });
   }
 
-  #take(name, { signal, ...options }, token) {
+  #take(resolve, reject, name, options, token) {
+    const { signal } = options;
+    options.signal = undefined; // what is left is for the line
     const hold = new Hold(name, options);
-    return verbs.take(this.#session, hold, Lock.make(this.#session, hold), signal, token);
+    hold.lock = new Lock(this.#session, hold);
+    this.#session.ask(new Take(this.#session, hold, signal, token), resolve, reject);
   }
 
   attach(name, token) {
@@ -114,16 +123,16 @@ class Client {
     hold.token = checkedToken(token);
     hold.state = 'held';
     hold.reader = true; // that is not known, and a reader may do less
-    return Lock.make(this.#session, hold);
+    return (hold.lock = new Lock(this.#session, hold));
   }
 
   async who(name) {
-    return verbs.rows(this.#session, `WHO ${line.names([name])}`);
+    return rows(this.#session, `WHO ${line.names([name])}`);
   }
 
   async show(what) {
     if (!/^[a-z]{1,20}$/i.test(what)) throw new BadArgumentError('show() takes a word: LOCKS, WAITERS, CLIENTS, NODES ...');
-    return verbs.rows(this.#session, `SHOW ${what.toUpperCase()}`);
+    return rows(this.#session, `SHOW ${what.toUpperCase()}`);
   }
 
   watch(name) {

@@ -6,16 +6,15 @@ const { SERVER_LINE_BYTES } = require('./table.js');
 const { ProtocolError, LimitError, UnreachableError, refusal } = require('./errors.js');
 
 const CONNECT_MS = 5000;
+const READ_BYTES = 65_536;
 const HELLO_SLOW_MS = 50; // a first HELLO that took longer may have lain in a backlog, and is repeated
 
 class Connection {
   holds = new Map(); // token -> Hold: session locks that end with this connection
-  pending = new Map(); // tag -> {done(answer), lost(), row(pairs)}, or less: a Request
+  pending = new Map(); // tag -> Request, or {giveUp, done(answer), lost()} of what the connection asks for itself
+  flight = [0, 0]; // Requests on their way: that do not wait, and others
   usable = true; // requests may be sent on it
-  closed = false;
   draining = false;
-  short = 0; // requests on their way that do not wait, and others
-  long = 0;
   keeps = false; // redlockd knows keep=
   repeats = false; // redlockd repeats RESUME and downgrades for as long as wait=
   greetings = 3; // so many more HELLOs may tell the clock of a new connection; 0: it is told
@@ -31,58 +30,50 @@ class Connection {
   #socket;
   #local;
   #owner;
+  #hello;
   #tags = 0;
   #out = '';
-  #rest = Buffer.alloc(0);
+  #rest = '';
+  #reading = false;
 
-  /** Resolves when HELLO was answered; rejects with the reason if it was not. owner: a Session. */
-  static async open(way, hello, owner, onSocket) {
-    let current;
-    let connection;
+  /** owner: a Session. hello: the line. */
+  constructor(owner, hello) {
+    this.#owner = owner;
+    this.#hello = hello;
+  }
+
+  /** Resolves when HELLO was answered; rejects with the reason if it was not. */
+  async open(way) {
     const overdue = setTimeout(() => {
       const late = new UnreachableError(`connecting takes longer than ${CONNECT_MS} ms`);
-      if (connection) connection.break(late);
-      else current?.destroy(late);
+      if (this.address) this.break(late);
+      else this.#socket?.destroy(late);
     }, CONNECT_MS);
     try {
-      const { socket, credentials, local, address } = await way.dial((one) => onSocket((current = one)));
-      connection = new Connection(socket, address, local, owner);
-      await connection.#greet(credentials, hello);
-      return connection;
+      const onread = { buffer: Buffer.allocUnsafeSlow(READ_BYTES), callback: (size, bytes) => this.#read(bytes, size) };
+      const { socket, credentials, local, address } = await way.dial(onread, (one) => (this.#socket = one));
+      if (!this.usable) throw this.why;
+      socket.unref(); // what keeps the process alive is the Session's timer
+      this.address = address;
+      this.#local = local;
+      socket.setNoDelay?.(true);
+      socket.on('error', (error) => this.#down(this.#ended(error.message)));
+      socket.on('close', () => {
+        this.#down(this.#ended('redlockd closed it'));
+        this.#owner.connectionClosed(this);
+      });
+      if (credentials) {
+        const answer = await new Promise((done, reject) => this.tell(`AUTH ${credentials}`, done, () => reject(this.why)));
+        if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
+      }
+      await this.sayHello();
     } finally {
       clearTimeout(overdue);
     }
   }
 
-  constructor(socket, address, local, owner) {
-    this.#socket = socket;
-    this.address = address;
-    this.#local = local;
-    this.#owner = owner;
-    socket.setNoDelay?.(true);
-    socket.on('data', (chunk) => this.#read(chunk));
-    socket.on('error', (error) => this.#down(this.#ended(error.message)));
-    socket.on('close', () => {
-      this.closed = true;
-      this.#down(this.#ended('redlockd closed it'));
-      owner.connectionClosed(this);
-    });
-  }
-
   #ended(why) {
     return new UnreachableError(`the connection to ${this.address} ended: ${why}`);
-  }
-
-  async #greet(credentials, hello) {
-    if (credentials) {
-      const answer = await this.#asked(`AUTH ${credentials}`);
-      if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
-    }
-    await this.sayHello(hello);
-  }
-
-  #asked(line) {
-    return new Promise((done, reject) => this.ask(line, { done, lost: () => reject(this.why) }));
   }
 
   #unlike(verb, answer) {
@@ -91,7 +82,7 @@ class Connection {
 
   /** Sends HELLO, also later if the daemon reads another clock. The sample is taken before anything behind the answer
    * is read. */
-  sayHello(hello) {
+  sayHello() {
     this.helloSent = bootFloor();
     this.helloLast = mono();
     return new Promise((resolve, reject) => {
@@ -109,29 +100,38 @@ class Connection {
         const again = this.greetings > 0 && (sample.slow || sample.received - sent > HELLO_SLOW_MS);
         this.greetings = again ? this.greetings - 1 : 0;
         this.#owner.greeted(this, sample, answer.pairs.behind ?? 0, again);
-        if (again) this.sayHello(hello).catch(() => {});
+        if (again) this.sayHelloAgain();
         resolve();
       };
-      this.ask(hello, { done, lost: () => reject(this.why) });
+      this.tell(this.#hello, done, () => reject(this.why));
     });
+  }
+
+  sayHelloAgain() {
+    this.sayHello().catch(() => {}); // the connection is broken, which its requests hear
   }
 
   sayPing() {
     this.pinged = mono();
-    this.ask('PING', {});
+    this.tell('PING');
   }
 
-  /** Sends the line under a new tag, which it returns. Lines of one turn of the event loop go out in one write. */
+  /** Sends the line of a Request. */
   ask(line, request) {
-    const tag = (++this.#tags).toString(36);
-    this.pending.set(tag, request);
-    if (!this.#out) process.nextTick(() => this.#flush());
-    this.#out += `#${tag} ${line}\n`;
-    return tag;
+    request.tag = ++this.#tags;
+    this.pending.set(request.tag, request);
+    if (!this.#out && !this.#reading) process.nextTick(flush, this);
+    this.#out += `#${request.tag} ${line}\n`;
   }
 
-  #flush() {
-    if (this.usable) this.#socket.write(this.#out, 'latin1');
+  /** Sends a line of the connection's own. */
+  tell(line, done, lost) {
+    this.ask(line, { giveUp: Infinity, done, lost });
+  }
+
+  /** Lines of one turn of the event loop go out in one write. */
+  flush() {
+    if (this.#out && this.usable) this.#socket.write(this.#out, 'latin1');
     this.#out = '';
   }
 
@@ -141,25 +141,17 @@ class Connection {
 
   /** Says QUIT and reads on up to +BYE; then the connection closes. */
   quit() {
-    this.ask('QUIT', { done: () => this.end() });
+    this.tell('QUIT', () => this.end());
   }
 
   end() {
-    this.#flush();
+    this.flush();
     this.#socket.end();
     setTimeout(() => this.#socket.destroy(), 200).unref();
   }
 
   destroy() {
-    this.#socket.destroy();
-  }
-
-  ref() {
-    this.#socket.ref();
-  }
-
-  unref() {
-    this.#socket.unref();
+    this.#socket?.destroy();
   }
 
   /** Ends the use of a connection that cannot go on. To close it would give back locks that another connection is
@@ -177,21 +169,33 @@ class Connection {
     this.why = error;
     const { pending } = this;
     this.pending = new Map();
-    for (const request of [...pending.values()].reverse()) request.lost?.();
-    this.#owner.connectionDown(this);
+    this.flight = [0, 0];
+    this.#owner.connectionDown(this, [...pending.values()].filter((request) => request.lost?.()));
   }
 
-  #read(chunk) {
+  #read(bytes, size) {
+    if (!this.usable) return;
     this.heard = mono();
     this.pinged = 0;
-    const bytes = this.#rest.length ? Buffer.concat([this.#rest, chunk]) : chunk;
-    let from = 0;
-    for (let end; this.usable && (end = bytes.indexOf(10, from)) >= 0; from = end + 1) {
-      if (end - from >= SERVER_LINE_BYTES) break;
-      this.#line(bytes.latin1Slice(from, end > from && bytes[end - 1] === 13 ? end - 1 : end));
+    this.#reading = true;
+    try {
+      this.#lines(this.#rest + bytes.latin1Slice(0, size));
+      if (this.usable) this.#owner.heard(this);
+    } finally {
+      this.#reading = false;
+      // What the program asks when it hears of these answers, by its promises, goes out in the same write.
+      if (this.#out) queueMicrotask(() => process.nextTick(flush, this));
     }
-    this.#rest = Buffer.from(bytes.subarray(from, from + SERVER_LINE_BYTES + 1));
-    if (this.usable && this.#rest.length >= SERVER_LINE_BYTES) {
+  }
+
+  #lines(text) {
+    let from = 0;
+    for (let end; (end = text.indexOf('\n', from)) >= 0 && end - from < SERVER_LINE_BYTES; from = end + 1) {
+      if (end > from) this.#line(text.slice(from, text[end - 1] === '\r' ? end - 1 : end));
+      if (!this.usable) return;
+    }
+    this.#rest = text.slice(from);
+    if (this.#rest.length >= SERVER_LINE_BYTES) {
       this.break(new ProtocolError('what answers is no redlockd: a line is longer than 2,048 bytes'));
     }
   }
@@ -201,7 +205,7 @@ class Connection {
     const answer = parse(line);
     if (!answer) this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${line.slice(0, 80)}`));
     else if (answer.code[0] === '!') this.#owner.event(this, answer);
-    else if (answer.code === '*') this.pending.get(answer.tag)?.row?.(answer.pairs);
+    else if (answer.code === '*') this.pending.get(Number(answer.tag))?.row?.(answer.pairs);
     else if (!answer.tag) this.#untagged(answer);
     else this.#answer(answer);
   }
@@ -213,12 +217,14 @@ class Connection {
 
   /** An answer to a request that nobody made, or that nobody waits for any more, is passed over. */
   #answer(answer) {
-    const request = this.pending.get(answer.tag);
+    const tag = Number(answer.tag);
+    const request = this.pending.get(tag);
     if (!request) return;
-    this.pending.delete(answer.tag);
+    this.pending.delete(tag);
     request.done?.(answer);
-    this.#owner.answered(this);
   }
 }
+
+const flush = (connection) => connection.flush();
 
 module.exports = { Connection };

@@ -1,7 +1,8 @@
 'use strict';
 // A lock as far as it is known: its token and fence, until when it is held, and on which connection.
 const { bootAbout, bootCeil, mono } = require('./clock.js');
-const { LostError, ClosedError } = require('./errors.js');
+const { Lock } = require('./lock.js');
+const { LostError, ClosedError, NotHeldError } = require('./errors.js');
 
 // After a look has found a deadline over: a renewal may still be unread after a pause, and redlockd says why.
 const LOST_GRACE_MS = 50;
@@ -11,7 +12,7 @@ const LOST_GRACE_MS = 50;
  *     | refused         | UNLOCK
  *     +---> over <------+
  *
- * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in the Session's #loose), or
+ * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in the Session's loose), or
  * both. A lease needs no connection. */
 class Hold {
   state = 'asked';
@@ -22,7 +23,9 @@ class Hold {
   users = 1; // how often using() has entered it
   reader = false; // for the program, from the call of downgrade() on
   shared = false; // redlockd has said so, or is asked for nothing else
-  downgrades = []; // the requests for that which have no outcome yet
+  downgrades = undefined; // the requests for that which have no outcome yet
+  releasing = undefined; // a promise
+  lock = undefined; // the program's side
   deadline = 0; // on our boot clock; 0: not held, or not known
   bound = null; // the Connection that holds it
   resuming = null; // the request
@@ -42,13 +45,21 @@ class Hold {
     return { name: this.name, state: this.state, valid: this.valid(), fence: this.fence };
   }
 
-  /** tells('expiring'), tells('resumed') and tells('lost', error) are the program's side. */
   constructor(name, options) {
     this.name = name;
     this.options = options;
     this.session = options.hold !== 'lease';
     this.reader = this.shared = options.mode === 'shared';
-    this.tells = undefined;
+  }
+
+  /** Why it is not held (any more), or undefined. */
+  get whyNotHeld() {
+    return this.state === 'held' ? undefined : this.lost ?? new NotHeldError(`${this.name} was given back`);
+  }
+
+  mustBeHeld() {
+    const { whyNotHeld } = this;
+    if (whyNotHeld) throw whyNotHeld;
   }
 
   valid() {
@@ -123,6 +134,11 @@ class Hold {
     if (this.#warnAt === Infinity) return;
     this.#warnAt = Infinity;
     this.tells('expiring');
+  }
+
+  /** 'expiring', 'resumed', or 'lost' and the error. */
+  tells(event, ...error) {
+    Lock.tell(this.lock, event, ...error);
   }
 
   /** Ends the lock for the program, which gets no warning any more. */

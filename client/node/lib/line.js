@@ -5,74 +5,65 @@ const { OPTIONS, NAME_BYTES, DURATION_MAX_MS } = require('./table.js');
 
 const NUMBERS = new Set(['fence', 'valid', 'until', 'now', 'behind', 'proto', 'retry', 'slot']);
 const NEEDS = {
-  '+LOCKED': ['token', 'fence', 'until'],
-  '+EXTENDED': ['until'],
-  '+HELD': ['until'],
+  '+LOCKED': ['name', 'token', 'fence', 'until'],
+  '+UNLOCKED': ['name'],
+  '+KEPT': ['name'],
+  '+EXTENDED': ['name', 'until'],
+  '+HELD': ['name', 'until'],
+  '+DATA': ['name'],
   '+HELLO': ['proto', 'now'],
-  '!RENEWED': ['token', 'until'],
-  '!EXPIRING': ['token'],
-  '!LOST': ['token'],
-  '+WATCHING': ['state'],
-  '!NOW': ['state'],
+  '+WATCHING': ['name', 'state'],
+  '!NOW': ['name', 'state'],
+  '!RENEWED': ['name', 'token', 'until'],
+  '!EXPIRING': ['name', 'token'],
+  '!LOST': ['name', 'token'],
 };
-const NAMED = new Set(['+LOCKED', '+UNLOCKED', '+KEPT', '+EXTENDED', '+HELD', '+DATA', '+WATCHING', '!NOW', '!RENEWED',
-  '!EXPIRING', '!LOST']);
+const HEAD = /^(#([\w.-]{1,16}) +)?([-+!][A-Z]+|\*)(?: |$)/;
 
 /** {tag, code, name, pairs, text}, or null for what no redlockd says. text is the line without its tag. In a row, whose
  * code is *, all values stay texts. */
 function parse(line) {
-  if (/[^\x20-\x7e]/.test(line)) return null;
-  let tag;
-  let text = line;
-  if (line[0] === '#') {
-    const space = line.indexOf(' ');
-    tag = line.slice(1, space);
-    text = line.slice(space + 1).trimStart();
-    if (!/^[\w.-]{1,16}$/.test(tag)) return null;
-  }
-  let at = text.indexOf(' ') + 1 || text.length;
-  const code = text.slice(0, at).trimEnd();
-  if (code === '*') return { tag, code, pairs: rowOf(text.split(' ')), text };
-  if (!/^[-+!][A-Z]+$/.test(code)) return null;
+  const head = HEAD.exec(line);
+  if (!head || /[^\x20-\x7e]/.test(line)) return null;
+  const [{ length: begin }, front = '', tag, code] = head;
+  const row = code === '*';
   const pairs = {};
   let name;
-  for (let end; at < text.length; at = end + 1) {
-    end = text.indexOf(' ', at);
-    if (end < 0) end = text.length;
-    const word = text.slice(at, end);
-    if (word === ':') break;
-    const equals = word.indexOf('=');
-    if (equals < 0) {
-      if (at === code.length + 1) name = word;
+  for (let at = begin, end; at < line.length; at = end + 1) {
+    end = line.indexOf(' ', at);
+    if (end < 0) end = line.length;
+    const equals = line.indexOf('=', at);
+    if (equals < 0 || equals > end) {
+      const word = line.slice(at, end);
+      if (word === ':' && !row) break;
+      if (at === begin) name = word;
       continue;
     }
-    const key = word.slice(0, equals);
-    if (Object.hasOwn(pairs, key)) return null;
-    const value = word.slice(equals + 1);
-    pairs[key] = NUMBERS.has(key) ? number(value) : value;
+    const key = line.slice(at, equals);
+    const value = line.slice(equals + 1, end);
+    if (Object.hasOwn(pairs, key) && !row) return null;
+    pairs[key] = NUMBERS.has(key) && !row ? number(value) : value;
     if (pairs[key] === undefined) return null;
   }
-  if (NAMED.has(code) && !name) return null;
-  if (NEEDS[code]?.some((key) => !Object.hasOwn(pairs, key))) return null;
-  if (pairs.token !== undefined && code[0] !== '-' && !isToken(pairs.token)) return null;
-  return { tag, code, name, pairs, text };
+  if (NEEDS[code]?.some((key) => (key === 'name' ? !name : pairs[key] === undefined))) return null;
+  if (pairs.token !== undefined && code[0] !== '-' && !row && !isToken(pairs.token)) return null;
+  return { tag, code, name, pairs, text: line.slice(front.length) };
 }
 
-const rowOf = (words) => Object.fromEntries(words.filter((one) => one.includes('=')).map((one) => {
-  const equals = one.indexOf('=');
-  return [one.slice(0, equals), one.slice(equals + 1)];
-}));
-
+/** Of digits; else undefined. It is asked for with each answer. */
 function number(text) {
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
-  return Number.isSafeInteger(value) ? value : undefined;
+  let value = text === '' ? NaN : 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    value = digit >= 0 && digit <= 9 ? value * 10 + digit : NaN;
+  }
+  return value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
 
 const isToken = (text) => typeof text === 'string' && /^[0-9a-f]{40}$/i.test(text);
 
 function word(what, text, most) {
-  if (typeof text === 'string' && text.length >= 1 && text.length <= most && /^[^#:][^]*$/.test(text) &&
-      !/[^\x21-\x7e]|[,"=]/.test(text)) return text;
+  if (typeof text === 'string' && text.length <= most && /^(?![#:])[!#-+\--<>-~]+$/.test(text)) return text;
   throw new BadArgumentError(`${what} ${JSON.stringify(text)} is not allowed: 1 to ${most} visible ASCII characters, ` +
     'no space , " = and neither # nor : at the beginning');
 }
@@ -117,7 +108,8 @@ function option(name, value) {
 /** The options that are given, checked. A misspelt option is refused: without its ttl the lock would be another. */
 function options(given, known) {
   const checked = {};
-  for (const key of Object.keys(given ?? {})) {
+  if (!given) return checked;
+  for (const key of Object.keys(given)) {
     const value = given[key];
     if (value === undefined) continue;
     if (!known.includes(key)) throw new BadArgumentError(`there is no option ${key} here: ${known.join(', ')}`);

@@ -2,7 +2,7 @@
 const { EventEmitter, setMaxListeners } = require('node:events');
 const { inspect } = require('node:util');
 const { downgrade } = require('./downgrade.js');
-const verbs = require('./verbs.js');
+const { about, release } = require('./verbs.js');
 const line = require('./line.js');
 const { LostError, NotHeldError, ClosedError } = require('./errors.js');
 
@@ -20,15 +20,16 @@ class Lock extends EventEmitter {
   #toldLost = false;
 
   /** @hidden */
-  static make(session, hold) {
-    const lock = new Lock();
-    lock.#session = session;
-    lock.#hold = hold;
-    hold.tells = (event, ...error) => {
-      if (event === 'lost') lock.#controller?.abort(...error);
-      setImmediate(() => lock.emit(event, ...error));
-    };
-    return lock;
+  constructor(session, hold) {
+    super();
+    this.#session = session;
+    this.#hold = hold;
+  }
+
+  /** @hidden */
+  static tell(lock, event, ...error) {
+    if (event === 'lost') lock.#controller?.abort(...error);
+    setImmediate(() => lock.emit(event, ...error));
   }
 
   /** @hidden */
@@ -96,31 +97,41 @@ class Lock extends EventEmitter {
    * was given back, or its loss was told. After another error it is free when its ttl is over at the latest.
    * keep: for so many ms from now on nobody gets the name. After any error it is not kept, but see index.d.ts.
    */
-  async release(options) {
-    const { keep } = line.options(options, ['keep']);
-    if (this.#hold.lost) {
-      if (this.#toldLost) return;
+  release(options) {
+    try {
+      const { keep } = line.options(options, ['keep']);
+      const { lost } = this.#hold;
+      if (!lost) return release(this.#session, this.#hold, keep);
+      if (this.#toldLost) return Promise.resolve();
       this.#toldLost = true;
-      throw this.#hold.lost;
+      throw lost;
+    } catch (error) {
+      return Promise.reject(error);
     }
-    await verbs.release(this.#session, this.#hold, keep);
+  }
+
+  #about(verb, expects, words) {
+    return about(this.#session, this.#hold, verb, expects, words);
   }
 
   /** Makes it last ttl ms from now (its own ttl, if left out), never shorter. Resolves to valid(). */
   async extend(ttl) {
-    await verbs.extend(this.#session, this.#hold, ttl);
+    const wanted = line.options({ ttl }, ['ttl']).ttl ?? this.#hold.options.ttl;
+    await this.#about('EXTEND', '+EXTENDED', () => ({ token: this.token, ttl: wanted }));
+    this.#hold.options.ttl = wanted;
     return this.valid();
   }
 
   /** Asks redlockd whether it is still held. Resolves to valid(); if not, rejects with a NotHeldError or a LostError. */
   async check() {
-    await verbs.check(this.#session, this.#hold);
+    await this.#about('CHECK', '+HELD', () => ({ token: this.token }));
     return this.valid();
   }
 
   /** Changes what others read with who() and watch(), of a lock that was taken with `data`. */
   async setData(data) {
-    await verbs.setData(this.#session, this.#hold, data);
+    line.option('data', data);
+    await this.#about('DATA', '+DATA', () => ({ data }));
   }
 
   /**

@@ -9,34 +9,41 @@ const NOT_HELD_MS = 100; // other daemons learn of a token a moment later than i
 const AGAIN_MS = 20; // before RESUME is asked again, and AGAIN_JITTER_MS more at most
 const AGAIN_JITTER_MS = 30;
 
-function resume(session, link, hold) {
-  const { note } = hold.options;
-  hold.resuming = new Request({
-    name: hold.name,
-    expects: '+LOCKED',
-    giveUp: Infinity,
-    waits: link.repeats,
-    lines: () => {
-      const wait = link.repeats ? Math.max(1, Math.floor(hold.deadline - bootAbout())) : undefined;
-      const max = hold.maxEnd === Infinity ? undefined : Math.ceil(hold.maxEnd - mono());
-      const ttl = max === undefined ? hold.options.ttl : Math.min(hold.options.ttl ?? hold.span, max);
-      return line.line('RESUME', hold.name, { token: hold.token, ttl, wait, max, note });
-    },
-    onLost: () => {
-      hold.resuming = null;
-      return true;
-    },
-    settled: (error, answer, connection) => {
-      hold.resuming = null;
-      if (error) notResumed(session, hold, error, connection);
-      else resumed(session, hold, answer.pairs, connection);
-    },
-  });
+class Resume extends Request {
+  constructor(session, hold, waits) {
+    super(session, hold.name, '+LOCKED', Infinity);
+    this.hold = hold;
+    this.waits = waits;
+  }
+
+  line(connection) {
+    const { token, maxEnd, deadline, span, options: { ttl, note } } = this.hold;
+    const wait = connection.repeats ? Math.max(1, Math.floor(deadline - bootAbout())) : undefined;
+    if (maxEnd === Infinity) return line.line('RESUME', this.name, { token, ttl, wait, note });
+    const max = Math.ceil(maxEnd - mono());
+    return line.line('RESUME', this.name, { token, ttl: Math.min(ttl ?? span, max), wait, max, note });
+  }
+
+  outlives() {
+    this.hold.resuming = null;
+    return false;
+  }
+
+  settled(error, answer, connection) {
+    const { session, hold } = this;
+    hold.resuming = null;
+    if (error) notResumed(session, hold, error, connection);
+    else resumed(session, hold, answer.pairs, connection);
+  }
+}
+
+function resume(session, link, hold, waits) {
+  hold.resuming = new Resume(session, hold, waits);
   session.send(link, hold.resuming);
 }
 
 function resumed(session, hold, pairs, connection) {
-  session.settle(hold);
+  session.loose.delete(hold);
   if (hold.state === 'held' && hold.isOver(bootCeil())) session.lose(hold, 'expired'); // too late: another may have had it
   if (hold.state === 'giving') {
     hold.token = pairs.token;
@@ -57,7 +64,7 @@ function resumed(session, hold, pairs, connection) {
 /** The lock is given back while redlockd repeats its RESUME. */
 function cancelResume({ resuming }) {
   const connection = resuming?.connection;
-  if (connection?.repeats) connection.ask(`CANCEL ${resuming.tag}`, {});
+  if (connection?.repeats) connection.tell(`CANCEL ${resuming.tag}`);
 }
 
 function notResumed(session, hold, error, connection) {
@@ -72,7 +79,7 @@ function notResumed(session, hold, error, connection) {
   } else if (error.code !== 'NOQUORUM' && error.code !== 'LIMIT') {
     return session.lose(hold, 'refused');
   }
-  session.wake(hold.retryAt - mono());
+  session.wake(hold.retryAt);
 }
 
 module.exports = { resume, cancelResume };

@@ -2,13 +2,18 @@
 // The part behind a Client: the connection, made anew when it breaks, and the locks that are held through it.
 const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
-const { Request, Requests, isFull } = require('./requests.js');
-const line = require('./line.js');
+const { Request } = require('./requests.js');
 const { isUnderWay } = require('./downgrade.js');
 const { resume } = require('./resume.js');
 const { Watches } = require('./watch.js');
-const { ClosedError, UnreachableError } = require('./errors.js');
+const { LINE_BYTES } = require('./table.js');
+const { BadArgumentError, ClosedError, NoAnswerError, ProtocolError, UnreachableError, refusal } = require('./errors.js');
 
+// So many requests may be on their way that do not wait, fewer than redlockd spares for one connection; and so many others,
+// fewer than max_waits_per_client.
+const WINDOW = [48, 256 - 48];
+const TAG_BYTES = 18;
+const IDLE_MS = 10_000; // the timer, which keeps the process alive, is set for as long as there is something to do
 const RELEASE_MS = 2000;
 const LOOK_MS = 500; // timers stand still while the machine sleeps: so often we look whether it has
 const HELLO_MS = 1000;
@@ -20,13 +25,13 @@ const STALL_MS = 5000; // silence within an answer may last so long
 class Session {
   #way;
   #hello;
-  #requests = new Requests();
+  #queues = [new Set(), new Set()]; // Requests to be sent: that do not wait, and others
   #holds = new Set(); // locks that are held, and whose time is known
-  #sessions = new Set(); // session locks among them
-  #loose = new Set(); // session locks that are to be resumed on the current connection
-  #link = null; // the current connection
+  #leases = new Set(); // locks among them which nobody keeps
+  link = null; // the current Connection
   #links = new Set(); // it, and connections from which locks are still to move
-  #dialing = null; // {socket}
+  loose = new Set(); // session locks that are to be resumed on it
+  #dialing = null; // the Connection that is to be the next one
   #everUp = false;
   #upAt = 0;
   #failures = 0; // in a row
@@ -36,7 +41,7 @@ class Session {
   #timer = undefined;
   #timerAt = Infinity;
   #wanted = true; // by the program
-  #referenced = false; // as timers and sockets are
+  #referenced = false; // as the timer is
   #closing = undefined;
   watches = new Watches(this);
 
@@ -50,48 +55,117 @@ class Session {
 
   // ---- requests ----
 
-  ask(request) {
+  /** resolve, reject: of the program's promise. */
+  ask(request, resolve, reject) {
+    request.resolve = resolve;
+    request.reject = reject;
     if (this.#closing && !request.gives) return request.settle(new ClosedError('the client was closed'));
-    this.#requests.add(request);
-    this.wake(request.giveUp - mono());
+    this.#queues[request.waits].add(request);
+    this.wake(request.giveUp);
     this.#pump();
   }
 
   /** The request is asked no more, and a late answer is passed over. */
   drop(request) {
-    this.#requests.drop(request);
+    this.#queues[request.waits].delete(request);
+    request.connection?.pending.delete(request.tag);
+    this.#leave(request);
     this.#refer();
+  }
+
+  #leave(request) {
+    if (request.connection) request.connection.flight[request.waits]--;
+    request.connection = null;
+  }
+
+  #send(link) {
+    for (const waits of [0, 1]) {
+      const queue = this.#queues[waits];
+      for (const request of queue) {
+        if (link.flight[waits] >= WINDOW[waits]) break;
+        if (request.isNeedless) queue.delete(request) && request.settle();
+        else if (request.refusedOn !== link && !request.mustWait) this.send(link, request);
+      }
+    }
+  }
+
+  /** The request goes out on this connection. */
+  send(link, request) {
+    this.#queues[request.waits].delete(request);
+    const text = request.line(link);
+    if (text.length + TAG_BYTES >= LINE_BYTES) {
+      return request.settle(new BadArgumentError('the names and options together are longer than a line of 1,024 bytes'));
+    }
+    request.connection = link;
+    request.times++;
+    link.flight[request.waits]++;
+    link.ask(text, request);
+  }
+
+  answered(request, answer) {
+    const link = request.connection;
+    this.#leave(request);
+    const refused = answer.code[0] === '-';
+    if (!refused && (answer.code !== request.expects || (request.name && answer.name !== request.name))) {
+      // The line is no answer to the request, which is asked again on another connection, while there is time.
+      this.#queues[request.waits].add(request);
+      link.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));
+    } else if (refused && request.again?.(answer, link)) this.#queues[request.waits].add(request);
+    else request.settle(refused ? refusal(answer) : undefined, answer, link);
+  }
+
+  /** All that have no outcome yet, and what the connections ask for themselves. */
+  #requests() {
+    const sent = [...this.#links].map((link) => [...link.pending.values()]);
+    return [...this.#queues[0], ...this.#queues[1], ...sent.flat()];
+  }
+
+  get #queued() {
+    return this.#queues[0].size + this.#queues[1].size;
+  }
+
+  /** Ends all requests that wait for a connection. */
+  #failQueued(error) {
+    for (const queue of this.#queues) for (const request of [...queue]) queue.delete(request) && request.settle(error);
+  }
+
+  /** Gives up overdue requests. Returns when the next will be overdue, on mono(). */
+  #tickRequests(now) {
+    let next = Infinity;
+    for (const request of this.#requests()) {
+      if (request.giveUp > now) {
+        next = Math.min(next, request.giveUp);
+        continue;
+      }
+      request.giveUp = Infinity;
+      const why = request.connection || this.link ? undefined : this.#why;
+      request.overdue(why ?? new NoAnswerError('redlockd has not answered in time'));
+    }
+    return next;
   }
 
   /** Gives back a lock that nobody waits for any more. */
   giveBack(name, token, settled = () => {}) {
-    this.ask(new Request({
-      name, settled, expects: '+UNLOCKED', gives: true, giveUp: mono() + RELEASE_MS,
-      lines: () => line.line('UNLOCK', name, { token }),
-    }));
+    const request = new Request(this, name, '+UNLOCKED', RELEASE_MS);
+    request.gives = true;
+    request.line = () => `UNLOCK ${name} token=${token}`;
+    request.settled = settled;
+    this.ask(request);
   }
 
   // ---- what happens to locks ----
 
   watch(hold) {
     this.#holds.add(hold);
-    if (hold.session) this.#sessions.add(hold);
+    if (!hold.session) this.#leases.add(hold);
     this.#refer();
-    this.wake(Math.min(LOOK_MS, Math.max(1, hold.deadline - bootAbout())));
-  }
-
-  isCurrent(connection) {
-    return connection === this.#link;
-  }
-
-  isLoose(hold) {
-    return this.#loose.has(hold);
+    this.wake(mono() + Math.min(LOOK_MS, hold.span));
   }
 
   forget(hold) {
     this.#holds.delete(hold);
-    this.#sessions.delete(hold);
-    this.#loose.delete(hold);
+    this.#leases.delete(hold);
+    this.loose.delete(hold);
     this.#refer();
   }
 
@@ -102,9 +176,9 @@ class Session {
     if (hold.state === 'held') this.log(`${hold.name} is lost: ${reason}`);
     hold.lose(reason);
     hold.bind(null);
-    for (const request of this.#requests) {
-      if (request.hold !== hold || request.connection) continue;
-      this.#requests.drop(request);
+    for (const request of this.#queues.flatMap((queue) => [...queue])) {
+      if (request.hold !== hold) continue;
+      this.drop(request);
       request.settle(hold.lost);
     }
     this.retire();
@@ -114,7 +188,7 @@ class Session {
   event(connection, { code, name, pairs }) {
     if (code === '!DRAIN') return this.drain(connection);
     if (code === '!CLOCK') return this.#clock(connection, pairs.behind ?? 0);
-    if (code === '!NOW') return this.isCurrent(connection) && this.watches.now(name, pairs);
+    if (code === '!NOW') return connection === this.link && this.watches.now(name, pairs);
     const hold = connection.holds.get(pairs.token);
     if (!hold || hold.name !== name || hold.state !== 'held') return;
     if (hold.resuming) {
@@ -127,7 +201,7 @@ class Session {
       // Its keys are still there: the next redlockd can have it.
       hold.bind(null);
       hold.refusedOn = connection;
-      this.#loose.add(hold);
+      this.loose.add(hold);
       this.#pump();
     } else if (code === '!LOST') {
       this.lose(hold, pairs.reason ?? 'unknown');
@@ -137,8 +211,8 @@ class Session {
   #clock(connection, behind) {
     if (!connection.era) return; // the answer to HELLO has behind=
     this.#behind(connection.era, behind);
-    if (!connection.sample.same && !connection.helloSent) this.#helloAgain(connection);
-    this.wake(0);
+    if (!connection.sample.same && !connection.helloSent) connection.sayHelloAgain();
+    this.wake(mono());
   }
 
   #behind(era, behind) {
@@ -166,80 +240,62 @@ class Session {
       for (const hold of this.#holds) hold.recount(connection.era, again ? sample.proved() : connection.sample);
     }
     connection.refuted &&= again;
-    this.wake(0);
-  }
-
-  #helloAgain(connection) {
-    connection.sayHello(this.#hello).catch(() => {});
+    this.wake(mono());
   }
 
   // ---- RESUME ----
 
   #resumeLoose(link) {
-    const now = this.#loose.size ? bootCeil() : 0;
-    for (const hold of this.#loose) {
-      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now)) continue;
-      if (isUnderWay(hold)) continue;
+    const now = bootCeil();
+    const waits = link.repeats ? 1 : 0;
+    for (const hold of this.loose) {
+      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now) || isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
-      else if (!isFull(link, link.repeats)) resume(this, link, hold);
+      else if (link.flight[waits] < WINDOW[waits]) resume(this, link, hold, waits);
     }
-  }
-
-  /** A request that goes out on this connection, or not at all. */
-  send(link, request) {
-    this.#requests.send(link, request);
-  }
-
-  /** The lock is where it belongs. */
-  settle(hold) {
-    this.#loose.delete(hold);
   }
 
   // ---- the connection ----
 
   #pump() {
     this.#refer();
-    const link = this.#link;
+    const link = this.link;
     if (link) {
       const stale = !link.sample.same && !link.helloSent && mono() - link.helloLast >= HELLO_MS;
-      if (stale && this.#requests.queued) this.#helloAgain(link);
-      this.#resumeLoose(link);
-      this.#requests.pump(link);
+      if (stale && this.#queued) link.sayHelloAgain();
+      if (this.loose.size) this.#resumeLoose(link);
+      this.#send(link);
     }
-    if ((link && !link.draining) || this.#dialing || this.#closing) return;
-    if (!this.#isBusy()) return;
-    if (this.#retryAt > mono()) this.wake(this.#retryAt - mono());
+    if ((link && !link.draining) || this.#dialing || this.#closing || !this.#isBusy) return;
+    if (this.#retryAt > mono()) this.wake(this.#retryAt);
     else this.#dial();
   }
 
   /** Whether something needs a connection. */
-  #isBusy() {
-    return this.#requests.size > 0 || this.#sessions.size > 0 || this.watches.size > 0;
+  get #isBusy() {
+    if (this.#queued || this.#holds.size > this.#leases.size || this.watches.size) return true;
+    for (const { flight } of this.#links) if (flight[0] || flight[1]) return true;
+    return false;
   }
 
   #dial() {
-    this.#dialing = {};
-    const onSocket = (socket) => {
-      this.#dialing.socket = socket;
-      this.#referOne(socket);
-      if (this.#closing) socket.destroy();
-    };
-    Connection.open(this.#way, this.#hello, this, onSocket).then(
-      (link) => (link.usable ? this.#up(link) : this.#failed(link.why)),
+    const link = new Connection(this, this.#hello);
+    this.#dialing = link;
+    link.open(this.#way).then(
+      () => (link.usable ? this.#up(link) : this.#failed(link.why)),
       (error) => this.#failed(error));
   }
 
   #up(link) {
-    const before = this.#link;
+    const before = this.link;
     this.#dialing = null;
     if (this.#closing) return link.destroy();
     this.#links.add(link);
-    this.#link = link;
+    this.link = link;
     if (this.#everUp) this.log(`connected again, to ${link.address}`);
     this.#everUp = true;
     this.#upAt = mono();
-    this.#referOne(link);
-    if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
+    if (before) for (const hold of before.holds.values()) this.loose.add(hold);
     this.watches.again();
     this.#pump();
     this.retire();
@@ -250,24 +306,27 @@ class Session {
     this.#why = error;
     this.#failures++;
     // redlockd was never reached, or refuses this client: waiting would only hide the failure.
-    if (!this.#everUp || !(error instanceof UnreachableError)) this.#requests.failQueued(error);
-    if (this.#isBusy()) this.#backOff();
+    if (!this.#everUp || !(error instanceof UnreachableError)) this.#failQueued(error);
+    if (this.#isBusy) this.#backOff();
   }
 
   #backOff() {
     let most = Math.min(BACKOFF_MS.first * 2 ** Math.min(this.#failures - 1, 10), BACKOFF_MS.most);
-    for (const hold of this.#loose) {
+    for (const hold of this.loose) {
       most = Math.min(most, Math.max(BACKOFF_MS.first, (hold.deadline - bootAbout()) / 4));
     }
     this.#retryAt = mono() + most / 2 + Math.random() * most / 2;
     this.#pump();
   }
 
-  connectionDown(link) {
+  /** requests: those on their way that are to be asked again. */
+  connectionDown(link, requests) {
     if (!this.#links.has(link)) return; // the connection was never up
-    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loose.add(hold);
-    if (link !== this.#link) return;
-    this.#link = null;
+    const of = (waits) => requests.filter((request) => request.waits === waits);
+    this.#queues = this.#queues.map((queue, waits) => new Set([...of(waits), ...queue]));
+    for (const hold of link.holds.values()) if (hold.state === 'held') this.loose.add(hold);
+    if (link !== this.link) return;
+    this.link = null;
     this.#why = link.why;
     if (!this.#closing) this.log(link.why.message);
     this.#failures = mono() - this.#upAt >= STABLE_MS ? 1 : this.#failures + 1;
@@ -280,16 +339,17 @@ class Session {
     this.#closing?.check();
   }
 
-  answered(link) {
+  /** Answers or events were read. */
+  heard(link) {
     this.#pump();
-    if (link !== this.#link || link.draining) this.retire();
+    if (link !== this.link || link.draining) this.retire();
     this.#closing?.check();
   }
 
   drain(connection) {
     if (connection.draining) return;
     connection.draining = true;
-    if (connection !== this.#link) return;
+    if (connection !== this.link) return;
     this.#failures = mono() - this.#upAt >= STABLE_MS ? 0 : this.#failures + 1;
     if (this.#failures) this.#backOff();
     else this.#retryAt = 0;
@@ -299,10 +359,10 @@ class Session {
 
   /** Ends connections of which nothing is to come any more: after !DRAIN, or when they stayed open for their locks. */
   retire() {
-    if (this.#links.size === 1 && this.#link && !this.#link.draining) return;
+    if (this.#links.size === 1 && this.link && !this.link.draining) return;
     for (const link of this.#links) {
-      if (link.holds.size || link.pending.size || (link === this.#link && !link.draining)) continue;
-      if (link === this.#link) this.#link = null;
+      if (link.holds.size || link.pending.size || (link === this.link && !link.draining)) continue;
+      if (link === this.link) this.link = null;
       this.#links.delete(link);
       if (link.usable) link.end();
       else link.destroy();
@@ -311,14 +371,15 @@ class Session {
 
   // ---- time ----
 
-  wake(ms) {
-    const at = mono() + ms;
+  /** at: on mono(). */
+  wake(at) {
     if (at >= this.#timerAt || this.#closing?.done) return;
     clearTimeout(this.#timer);
     this.#timerAt = at;
+    const ms = Math.min(Math.max(Math.ceil(at - mono()), 1), 2 ** 30);
     // Bytes that have come meanwhile are read first, since a renewal may be among them.
-    this.#timer = setTimeout(() => setImmediate(() => this.#tick()), Math.min(Math.max(Math.ceil(ms), 1), 2 ** 30));
-    this.#referOne(this.#timer);
+    this.#timer = setTimeout(() => setImmediate(() => this.#tick()), ms);
+    if (!this.#referenced) this.#timer.unref();
   }
 
   #tick() {
@@ -334,11 +395,11 @@ class Session {
       if (hold.session) shortest = Math.min(shortest, hold.span);
     }
     const at = mono();
-    next = Math.min(next, this.#requests.tick(at, this.#link ? undefined : this.#why) - at);
-    if (this.#link) next = Math.min(next, this.#tickLink(this.#link, at, Math.max(PATIENCE_MS.least, shortest / 3)));
-    for (const hold of this.#loose) if (!hold.resuming && hold.retryAt > at) next = Math.min(next, hold.retryAt - at);
+    next = Math.min(next, this.#tickRequests(at) - at);
+    if (this.link) next = Math.min(next, this.#tickLink(this.link, at, Math.max(PATIENCE_MS.least, shortest / 3)));
+    for (const hold of this.loose) if (!hold.resuming && hold.retryAt > at) next = Math.min(next, hold.retryAt - at);
     this.#pump();
-    if (next < Infinity) this.wake(next);
+    if (this.#isBusy || next < Infinity) this.wake(at + Math.min(next, IDLE_MS));
   }
 
   /** Looks whether the connection lives, and says HELLO again where the daemon reads another clock. */
@@ -358,14 +419,14 @@ class Session {
     if (link.hasHalfALine) return Math.min(LOOK_MS, stall);
     if (link.sample.same || !this.#holds.size || link.helloSent) return expects ? patience : Infinity;
     if (at - link.helloLast < HELLO_MS) return link.helloLast + HELLO_MS - at;
-    this.#helloAgain(link);
+    link.sayHelloAgain();
     return HELLO_MS;
   }
 
   // ---- the end of the process, and of the client ----
 
   describe() {
-    const state = this.#closing ? 'closed' : this.#link ? 'connected' : 'not connected';
+    const state = this.#closing ? 'closed' : this.link ? 'connected' : 'not connected';
     return { address: this.#way.toString(), state, locks: [...this.#holds].map((hold) => hold.describe()) };
   }
 
@@ -376,15 +437,11 @@ class Session {
 
   /** The process may end while this client has nothing to do: no request, no session lock, no watcher. */
   #refer() {
-    const on = this.#wanted && (this.#isBusy() || Boolean(this.#closing));
+    const on = this.#wanted && this.#isBusy;
     if (on === this.#referenced) return;
     this.#referenced = on;
-    for (const thing of [this.#timer, this.#dialing?.socket, ...this.#links]) if (thing) this.#referOne(thing);
-  }
-
-  #referOne(thing) {
-    if (this.#referenced) thing.ref();
-    else thing.unref();
+    if (on) this.#timer?.ref();
+    else this.#timer?.unref();
   }
 
   close() {
@@ -397,11 +454,11 @@ class Session {
     const closing = { done: false };
     this.#closing = closing;
     this.#refer();
-    this.#requests.failQueued(closed);
-    for (const request of this.#requests) request.abandon?.(closed);
+    this.#failQueued(closed);
+    for (const request of this.#requests()) request.abandon?.(closed);
     for (const hold of this.#holds) this.lose(hold, 'closed by us');
     this.watches.close();
-    this.#dialing?.socket?.destroy();
+    this.#dialing?.destroy();
     closing.ended = new Promise((resolve) => {
       const quit = new Set();
       const end = () => {
@@ -409,7 +466,7 @@ class Session {
         clearTimeout(this.#timer);
         clearTimeout(limit);
         for (const link of this.#links) link.destroy();
-        for (const request of this.#requests) request.settle(closed);
+        for (const request of this.#requests()) request.settle?.(closed);
         resolve();
       };
       const limit = setTimeout(end, RELEASE_MS);

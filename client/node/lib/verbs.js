@@ -5,181 +5,208 @@ const { mono, bootCeil } = require('./clock.js');
 const { Request } = require('./requests.js');
 const { cancelResume } = require('./resume.js');
 const line = require('./line.js');
-const { CancelledError, LockTimeoutError, LostError, NoAnswerError, NotHeldError, UnsupportedError, refusal } = require('./errors.js');
+const { CancelledError, LockTimeoutError, LostError, NoAnswerError, UnsupportedError, refusal } = require('./errors.js');
 
 const RELEASE_MS = 2000;
 const NOT_KEPT = ['-BADARG', '-LIMIT', '-UNSUPPORTED']; // to UNLOCK keep=: nothing was done, and the lock is held still
 
-const cancelled = (signal) => new CancelledError('the wait was aborted', { cause: signal.reason });
+/** Asks, and resolves or rejects as the request says. */
+const answer = (session, request) => new Promise((resolve, reject) => session.ask(request, resolve, reject));
 
 /** LOCK, or RESUME where there is a token. Resolves to the lock when it is granted. */
-function take(session, hold, lock, signal, token) {
-  if (signal?.aborted) throw cancelled(signal);
-  const { name, options } = hold;
-  const waitEnd = options.wait ? mono() + options.wait : 0;
-  return new Promise((resolve, reject) => {
-    const end = (error) => {
-      signal?.removeEventListener('abort', abort);
-      if (error) reject(error);
-      else resolve(lock);
-    };
-    const request = new Request({
-      name,
-      expects: '+LOCKED',
-      waits: waitEnd > 0,
-      giveUp: mono() + (options.wait ?? 0) + session.timeout,
-      lines: () => token
-        ? line.line('RESUME', name, { token, ...options })
-        : line.line('LOCK', name, { ...options, wait: waitEnd ? Math.max(0, waitEnd - mono()) || undefined : undefined }),
-      again: (answer, connection) => {
-        if (answer.code !== '-DRAINING' || request.abandoned || waitEnd <= mono()) return false;
-        request.refusedOn = connection;
-        session.drain(connection);
-        return true;
-      },
-      onLost: () => request.abandoned && (request.settle(request.abandoned), true),
-      overdue: (error) => request.abandon(error),
-      settled: (error, answer, connection) => {
-        if (!error && !request.abandoned) {
-          hold.granted(connection, answer.pairs);
-          session.watch(hold);
-          return end();
-        }
-        const waited = error?.code === 'BUSY' && waitEnd > 0;
-        const why = request.abandoned ?? (waited ? new LockTimeoutError(error.message) : error);
-        if (error) return end(why);
-        session.giveBack(name, answer.pairs.token, () => end(why));
-      },
-    });
-    request.abandon = (error) => abandon(session, request, error, end);
-    const abort = () => cancel(session, request, cancelled(signal));
-    if (signal) setMaxListeners(0, signal); // a signal that ends a whole program has many waits
-    signal?.addEventListener('abort', abort);
-    session.ask(request);
-  });
-}
+class Take extends Request {
+  abandoned = undefined; // why nobody waits for the lock any more: if it is granted, it is given back
 
-/** The program waits on until it is sure that nothing is left behind, for RELEASE_MS at most. */
-function cancel(session, request, error) {
-  if (!request.connection) {
-    session.drop(request);
-    return request.settle(error);
+  constructor(session, hold, signal, token) {
+    const { wait = 0 } = hold.options;
+    super(session, hold.name, '+LOCKED', wait + session.timeout);
+    this.waitEnd = wait ? this.giveUp - session.timeout : 0;
+    this.waits = wait ? 1 : 0;
+    this.hold = hold;
+    this.signal = signal;
+    this.token = token;
+    if (!signal) return;
+    if (signal.aborted) throw this.#cancelled();
+    setMaxListeners(0, signal); // a signal that ends a whole program has many waits
+    signal.addEventListener('abort', this);
   }
-  request.abandoned = error;
-  request.giveUp = Math.min(request.giveUp, mono() + RELEASE_MS);
-  request.connection.ask(`CANCEL ${request.tag}`, {});
-  session.wake(RELEASE_MS);
-}
 
-/** The program waits no more; a lock that is granted later is given back. */
-function abandon(session, request, error, end) {
-  if (!request.abandoned && request.connection) cancel(session, request, error);
-  else if (!request.connection) {
-    session.drop(request);
-    request.settle(error);
+  #cancelled() {
+    return new CancelledError('the wait was aborted', { cause: this.signal.reason });
   }
-  request.giveUp = Infinity;
-  end(request.abandoned ?? error);
+
+  line() {
+    const { name, options } = this.hold;
+    if (this.token) return line.line('RESUME', name, { token: this.token, ...options });
+    options.wait = this.waitEnd ? Math.max(0, this.waitEnd - mono()) || undefined : undefined;
+    return line.line('LOCK', name, options);
+  }
+
+  again(answer, connection) {
+    return !this.abandoned && this.waitEnd > mono() && this.elsewhere(answer, connection);
+  }
+
+  outlives() {
+    if (this.abandoned) this.settle(this.abandoned);
+    return !this.abandoned;
+  }
+
+  overdue(error) {
+    this.abandon(error);
+  }
+
+  /** The signal is aborted: the program waits on until it is sure that nothing is left behind, for RELEASE_MS at most. */
+  handleEvent() {
+    this.#cancel(this.#cancelled());
+  }
+
+  #cancel(error) {
+    if (!this.connection) {
+      this.session.drop(this);
+      return this.settle(error);
+    }
+    this.abandoned = error;
+    this.giveUp = Math.min(this.giveUp, mono() + RELEASE_MS);
+    this.connection.tell(`CANCEL ${this.tag}`);
+    this.session.wake(this.giveUp);
+  }
+
+  /** The program waits no more; a lock that is granted later is given back. */
+  abandon(error) {
+    if (!this.abandoned || !this.connection) this.#cancel(error);
+    this.giveUp = Infinity;
+    this.#end(this.abandoned ?? error);
+  }
+
+  #unlisten() {
+    this.signal?.removeEventListener('abort', this);
+    this.signal = undefined;
+  }
+
+  #end(error) {
+    this.#unlisten();
+    if (error) this.reject?.(error);
+    else this.resolve?.(this.hold.lock);
+  }
+
+  settled(error, answer, connection) {
+    if (!error && !this.abandoned) {
+      this.hold.granted(connection, answer.pairs);
+      this.session.watch(this.hold);
+      return this.#end();
+    }
+    const waited = error?.code === 'BUSY' && this.waitEnd > 0;
+    const why = this.abandoned ?? (waited ? new LockTimeoutError(error.message) : error);
+    if (error) return this.#end(why);
+    const { reject } = this;
+    this.session.giveBack(this.name, answer.pairs.token, () => reject?.(why));
+    this.#unlisten();
+  }
 }
 
 /** UNLOCK; keep: for how many ms nobody gets the name. Where redlockd does not keep it, the lock is given back. */
-function release(session, hold, keep) {
-  if (hold.state === 'over') return undefined;
-  return (hold.releasing ??= unlocked(session, hold, keep));
+class Release extends Request {
+  gives = true;
+  notKept = undefined; // why the name is not kept, and the lock only given back
+
+  constructor(session, hold, keep) {
+    super(session, hold.name, keep ? '+KEPT' : '+UNLOCKED', keep ? session.timeout : RELEASE_MS);
+    this.hold = hold;
+    this.keep = keep;
+  }
+
+  get mustWait() {
+    return this.hold.resuming !== null; // its token is about to change
+  }
+
+  line({ keeps }) {
+    if (this.keep && !keeps) {
+      this.notKept ??= new UnsupportedError('this redlockd is too old to keep a name: the lock is given back');
+    }
+    if (this.notKept) this.expects = '+UNLOCKED';
+    return line.line('UNLOCK', this.name, { token: this.hold.token, keep: this.notKept ? undefined : this.keep });
+  }
+
+  again(refused) {
+    if (!this.keep || this.notKept || !NOT_KEPT.includes(refused.code)) return false;
+    this.notKept = refusal(refused);
+    return true;
+  }
+
+  settled(error) {
+    const { hold, keep, session } = this;
+    let why = this.notKept ?? error;
+    if (why?.code === 'NOTHELD' && this.times > 1) { // the first UNLOCK may have given it back
+      why = new NoAnswerError(`the connection ended before the answer: the lock is free${keep ? ', or the name is kept' : ' now'}`);
+    } else if (why?.code === 'NOTHELD' && hold.fence > 0) {
+      why = new LostError(hold.name, 'gone', { cause: error });
+    }
+    hold.state = 'over';
+    hold.bind(null);
+    hold.lock = undefined;
+    session.retire();
+    super.settled(why);
+  }
 }
 
-function unlocked(session, hold, keep) {
+function release(session, hold, keep) {
+  if (hold.state === 'over') return Promise.resolve();
+  if (hold.releasing) return hold.releasing;
   session.forget(hold);
   cancelResume(hold);
   hold.end('giving');
-  return new Promise((resolve, reject) => {
-    let notKept; // why the name is not kept, and the lock only given back
-    const request = new Request({
-      name: hold.name,
-      expects: keep ? '+KEPT' : '+UNLOCKED',
-      gives: true,
-      giveUp: mono() + (keep ? session.timeout : RELEASE_MS),
-      mustWait: () => hold.resuming, // its token is about to change
-      lines: ({ keeps }) => {
-        if (keep && !keeps) notKept ??= new UnsupportedError('this redlockd is too old to keep a name: the lock is given back');
-        if (notKept) request.expects = '+UNLOCKED';
-        return line.line('UNLOCK', hold.name, { token: hold.token, keep: notKept ? undefined : keep });
-      },
-      again: (answer) => {
-        if (!keep || notKept || !NOT_KEPT.includes(answer.code)) return false;
-        notKept = refusal(answer);
-        return true;
-      },
-      settled: (error) => {
-        let why = notKept ?? error;
-        if (why?.code === 'NOTHELD' && request.times > 1) { // the first UNLOCK may have given it back
-          why = new NoAnswerError(`the connection ended before the answer: the lock is free${keep ? ', or the name is kept' : ' now'}`);
-        } else if (why?.code === 'NOTHELD' && hold.fence > 0) {
-          why = new LostError(hold.name, 'gone', { cause: error });
-        }
-        hold.state = 'over';
-        hold.bind(null);
-        hold.tells = undefined;
-        session.retire();
-        if (why) reject(why);
-        else resolve();
-      },
-    });
-    session.ask(request);
-  });
+  return (hold.releasing = answer(session, new Release(session, hold, keep)));
 }
 
-async function extend(session, hold, ttl) {
-  const wanted = line.options({ ttl }, ['ttl']).ttl ?? hold.options.ttl;
-  await askAbout(session, hold, '+EXTENDED', () => line.line('EXTEND', hold.name, { token: hold.token, ttl: wanted }));
-  hold.options.ttl = wanted;
+/** EXTEND, CHECK and DATA. */
+class About extends Request {
+  constructor(session, hold, verb, expects, words) {
+    hold.mustBeHeld();
+    super(session, hold.name, expects, session.timeout);
+    this.hold = hold;
+    this.verb = verb;
+    this.words = words;
+  }
+
+  get mustWait() {
+    return this.hold.resuming !== null || this.session.loose.has(this.hold);
+  }
+
+  line() {
+    return line.line(this.verb, this.name, this.words());
+  }
+
+  /** Where the lock has moved to another connection meanwhile, -NOTHELD is about the token of before. */
+  again({ code }, connection) {
+    const { state, bound } = this.hold;
+    return code === '-NOTHELD' && state === 'held' && bound && bound !== connection;
+  }
+
+  settled(error, found, connection) {
+    const { hold, session } = this;
+    if (error?.code === 'NOTHELD' && hold.state === 'held') session.lose(hold, 'gone');
+    // An answer that comes too late proves nothing of the time in between; of a session lock redlockd knows better.
+    if (!error && !hold.session && hold.state === 'held' && hold.isOver(bootCeil())) session.lose(hold, 'expired');
+    if (!error && hold.state === 'held' && found.pairs.until !== undefined) {
+      hold.tell(connection, found.pairs.until);
+      session.watch(hold);
+    }
+    super.settled(error ?? hold.whyNotHeld);
+  }
 }
 
-async function check(session, hold) {
-  await askAbout(session, hold, '+HELD', () => line.line('CHECK', hold.name, { token: hold.token }));
-}
-
-async function setData(session, hold, data) {
-  line.option('data', data);
-  await askAbout(session, hold, '+DATA', () => line.line('DATA', hold.name, { data }));
-}
-
-function askAbout(session, hold, expects, lines) {
-  if (hold.lost) throw hold.lost;
-  if (hold.state !== 'held') throw new NotHeldError(`${hold.name} was given back`);
-  return new Promise((resolve, reject) => {
-    session.ask(new Request({
-      name: hold.name, hold, expects, lines, giveUp: mono() + session.timeout,
-      mustWait: () => hold.resuming || session.isLoose(hold),
-      // Where the lock has moved to another connection meanwhile, -NOTHELD is about the token of before.
-      again: (answer, connection) => answer.code === '-NOTHELD' && hold.state === 'held' && hold.bound && hold.bound !== connection,
-      settled: (error, answer, connection) => {
-        if (error?.code === 'NOTHELD' && hold.state === 'held') session.lose(hold, 'gone');
-        if (error) return reject(error);
-        // An answer that comes too late proves nothing of the time in between; of a session lock redlockd knows better.
-        if (!hold.session && hold.state === 'held' && hold.isOver(bootCeil())) session.lose(hold, 'expired');
-        if (hold.state !== 'held') return reject(hold.lost ?? new NotHeldError(`${hold.name} was given back`));
-        if (answer.pairs.until !== undefined) {
-          hold.tell(connection, answer.pairs.until);
-          session.watch(hold);
-        }
-        resolve();
-      },
-    }));
-  });
-}
+const about = async (session, hold, verb, expects, words) => answer(session, new About(session, hold, verb, expects, words));
 
 /** The rows of WHO or SHOW. */
 function rows(session, text) {
-  return new Promise((resolve, reject) => {
-    let found;
-    session.ask(new Request({
-      expects: '+END', giveUp: mono() + session.timeout, lines: () => text,
-      begins: () => (found = []),
-      row: (pairs) => found.push(pairs),
-      settled: (error) => (error ? reject(error) : resolve(found)),
-    }));
-  });
+  let found;
+  const request = new Request(session, undefined, '+END', session.timeout);
+  request.line = () => {
+    found = [];
+    return text;
+  };
+  request.row = (pairs) => found.push(pairs);
+  return new Promise((resolve, reject) => session.ask(request, () => resolve(found), reject));
 }
 
-module.exports = { take, release, extend, check, setData, rows };
+module.exports = { Take, release, about, rows };

@@ -1,8 +1,6 @@
 'use strict';
 // WATCH: who has a name, told at each change. One WATCH for each name and connection serves all watchers in this program.
-const { mono } = require('./clock.js');
 const { Request } = require('./requests.js');
-const line = require('./line.js');
 const { ClosedError } = require('./errors.js');
 
 const STATES_MOST = 1000; // that a watcher has not read yet: then the oldest are left out
@@ -76,7 +74,7 @@ class Watches {
     if (entry.state) watch.tell(entry.state);
     if (!this.#names.has(name)) {
       this.#names.set(name, entry);
-      this.#ask(name, entry, mono() + this.#session.timeout);
+      this.#ask(name, entry, this.#session.timeout);
     }
     return watch;
   }
@@ -86,27 +84,19 @@ class Watches {
     for (const [name, entry] of this.#names) if (!entry.request) this.#ask(name, entry, Infinity);
   }
 
-  #ask(name, entry, giveUp) {
-    entry.request = new Request({
-      name,
-      expects: '+WATCHING',
-      giveUp,
-      lines: () => line.line('WATCH', name, {}),
-      again: (answer, connection) => {
-        if (answer.code !== '-DRAINING') return false;
-        entry.request.refusedOn = connection;
-        this.#session.drain(connection);
-        return true;
-      },
-      settled: (error, answer, connection) => {
-        entry.request = undefined;
-        if (this.#names.get(name) !== entry) return;
-        if (error) this.#end(name, error);
-        else if (!this.#session.isCurrent(connection)) this.#ask(name, entry, Infinity);
-        else this.now(name, answer.pairs);
-      },
-    });
-    this.#session.ask(entry.request);
+  #ask(name, entry, patience) {
+    const request = new Request(this.#session, name, '+WATCHING', patience);
+    request.line = () => `WATCH ${name}`;
+    request.again = request.elsewhere;
+    request.settled = (error, answer, connection) => {
+      entry.request = undefined;
+      if (this.#names.get(name) !== entry) return;
+      if (error) this.#end(name, error);
+      else if (connection !== this.#session.link) this.#ask(name, entry, Infinity);
+      else this.now(name, answer.pairs);
+    };
+    entry.request = request;
+    this.#session.ask(request);
   }
 
   /** A state, as redlockd tells it. */
@@ -123,9 +113,10 @@ class Watches {
     if (!entry?.watchers.delete(watch) || entry.watchers.size) return;
     this.#names.delete(name);
     if (entry.request) this.#session.drop(entry.request);
-    this.#session.ask(new Request({ // with the connection, redlockd forgets it anyway
-      expects: '+OK', giveUp: mono() + 1, lines: () => line.line('UNWATCH', name, {}), onLost: () => true, settled() {},
-    }));
+    const request = new Request(this.#session, undefined, '+OK', 1);
+    request.line = () => `UNWATCH ${name}`;
+    request.outlives = () => false; // with the connection, redlockd forgets it anyway
+    this.#session.ask(request);
   }
 
   #end(name, error) {
