@@ -60,10 +60,8 @@ bool address_parse(const char *text, struct address *address)
     if (text[0] == '/')
         return parse_path(text, address);
     address->tls = strncmp(text, "tls:", 4) == 0;
-    if (address->tls)
-        text += strncmp(text, "tls://", 6) == 0
-                    ? 6
-                    : 4; /* without the slashes as libredlock wrote it before 0.1.0 */
+    if (address->tls) /* libredlock wrote it without the slashes before 0.1.0 */
+        text += strncmp(text, "tls://", 6) == 0 ? 6 : 4;
     (void)snprintf(address->port, sizeof address->port, "%d",
                    address->tls ? REDLOCK_DEFAULT_TLS_PORT : REDLOCK_DEFAULT_PORT);
     if (text[0] == '[')

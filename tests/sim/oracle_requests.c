@@ -135,8 +135,7 @@ static bool is_cut(const struct sim_world *w, const struct sim_daemon *d, uint32
 }
 
 /* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. Where
- * one is ahead, it lets a daemon that is ahead as well propose more than the masters' quarantine makes up for, while
- * only a quorum tells its time (wall.h). */
+ * as many are ahead, they let a daemon that is ahead as well propose more than the masters' quarantine makes up for. */
 static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned back = 0, ahead = 0;
@@ -145,7 +144,7 @@ static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *
         ahead += w->master[i].set_ahead;
     }
     unsigned minority = d->masters - d->first - d->quorum;
-    return back > minority || (ahead > 0 && w->wall_ahead);
+    return back > minority || (ahead > minority && w->wall_ahead);
 }
 
 /* A daemon takes no fence that lies more than max_ttl and a day beyond the clocks, and clocks that are right differ by

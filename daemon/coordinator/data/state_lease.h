@@ -105,7 +105,7 @@ struct crowd {
     uint32_t readers;       /* leases of readers, without the COMMON ones */
 };
 
-/* What other daemons wrote about a name that is lettered (letter.h). There is one for each slot of the resources. */
+/* A letter is what other daemons wrote about a name (letter.h). There is one for each slot of the resources. */
 struct letter {
     struct heap_item item; /* when its leases are asked, or looked at */
     uint64_t resource;     /* id */
@@ -121,7 +121,7 @@ struct letter {
     bool walking;          /* they are being looked at, a few in a step */
 };
 
-/* What the holder of a lease tells others (data.h), or a request that waits wants told; data.len 0: nothing. */
+/* The holder of a lease tells this to others (data.h), or a request that waits wants it told; data.len 0: nothing. */
 struct told {
     uint64_t since_ms; /* since when it is held, in ms of the wall clock of the daemon that granted it */
     uint8_t votes;     /* of masters that tell this rather than anything else, behind a RESUME ... */
@@ -129,7 +129,7 @@ struct told {
     struct data data;
 };
 
-/* What the masters know of a lease: its key there, and what they acknowledged. */
+/* The masters know this of a lease: its key there, and what they acknowledged. */
 struct copies {
     masters_t granted; /* masters that acknowledged the key */
     masters_t may;     /* masters that may have the key: asked, and did not refuse */

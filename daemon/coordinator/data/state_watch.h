@@ -1,4 +1,4 @@
-/* Who has a name, for those who watch it (watch.h). Part of state.h. */
+/* These objects tell who has a name to the clients that watch it (watch.h). Part of state.h. */
 #ifndef REDLOCKD_STATE_WATCH_H
 #define REDLOCKD_STATE_WATCH_H
 
