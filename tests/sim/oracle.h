@@ -306,6 +306,7 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
 enum mark { MARK_RELEASED, MARK_SETTLED };
 void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
                  unsigned name);
+void oracle_proposes(struct sim_world *w, const struct sim_daemon *d, uint64_t fence);
 void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
 /* before: the tokens of the keys of its names, before it ran. */
 void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,

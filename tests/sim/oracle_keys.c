@@ -105,6 +105,7 @@ static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct c
 {
     struct sim_oracle *o = &w->oracle;
     unsigned at = o->fence_next[d->index]++ % ORACLE_FENCES;
+    oracle_proposes(w, d, command->number);
     o->fence_number[d->index][at] = command->number;
     o->fences[d->index][at] = (struct sim_fence_acks){
         .bucket = command->bucket, .name = name, .sent_us = w->now_us, .number = command->number};

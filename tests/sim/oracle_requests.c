@@ -134,8 +134,28 @@ static bool is_cut(const struct sim_world *w, const struct sim_daemon *d, uint32
     return d->stall.open && kept < d->quorum;
 }
 
+/* Whether only a quorum's clocks are known to the daemon, and one of them is ahead. */
+static bool knows_few_clocks(const struct sim_world *w, const struct sim_daemon *d)
+{
+    unsigned known = 0, ahead = 0;
+    for (unsigned i = d->first; i < d->masters; i++) {
+        bool told = d->node[i].time_rtt_us > 0 && d->node[i].time_behind_ms == coordinator_behind_ms(d->core);
+        known += told;
+        ahead += told && w->master[i].set_ahead;
+    }
+    return ahead > 0 && known <= d->quorum;
+}
+
+void oracle_proposes(struct sim_world *w, const struct sim_daemon *d, uint64_t fence)
+{
+    int64_t most_us = WALL_ZERO_US + w->now_us + w->plan->param[P_MAX_TTL] * 1000 / 2;
+    if (w->wall_ahead && (int64_t)fence > most_us && knows_few_clocks(w, d))
+        w->far_fence = true;
+}
+
 /* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. Where
- * as many are ahead, they let a daemon that is ahead as well propose more than the masters' quarantine makes up for. */
+ * as many are ahead, they let a daemon that is ahead as well propose more than the masters' quarantine makes up for. So
+ * does one that is ahead where the daemon knows only a quorum's. */
 static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned back = 0, ahead = 0;
@@ -144,7 +164,7 @@ static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *
         ahead += w->master[i].set_ahead;
     }
     unsigned minority = d->masters - d->first - d->quorum;
-    return back > minority || (ahead > minority && w->wall_ahead);
+    return back > minority || (ahead > minority && w->wall_ahead) || w->far_fence;
 }
 
 /* A daemon takes no fence that lies more than max_ttl and a day beyond the clocks, and clocks that are right differ by

@@ -278,6 +278,27 @@ T(a_clock_that_is_ahead_enters_no_fence)
     EXPECT_LAST(zadd);
 }
 
+/* One master is ahead, and another away: its last TIME shows which of the two in reach is right, for an hour. */
+T(a_master_that_is_away_has_told_its_clock)
+{
+    char zadd[64];
+    markers[0].clock_ms += 20000;
+    start(3);
+    wall_offset_us = MASTERS_MS * 1000 + INT64_C(3600000000);
+    lose(2);
+    at(61000);
+    ask(1, "LOCK job");
+    snprintf(zadd, sizeof zadd, "m0-1 ZADD job %" PRId64, (MASTERS_MS + 60000) * 1000 + 30000000);
+    EXPECT_LAST(zadd);
+    vote("0-1", "SET YES, ZADD YES");
+    ask(1, "UNLOCK job");
+    vote("0-1", "RELEASE YES");
+    at(3700000);
+    ask(1, "LOCK other");
+    snprintf(zadd, sizeof zadd, "m0-1 ZADD other %" PRId64, (MASTERS_MS + 3699000 + 20000) * 1000 + 30000000);
+    EXPECT_LAST(zadd);
+}
+
 /* After a pause the masters' clocks are not known: the proposal waits for them, or this host's would enter it. */
 T(without_the_masters_clocks)
 {

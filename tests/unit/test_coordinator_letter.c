@@ -130,6 +130,25 @@ T(letters_that_must_wait_look_ever_more_rarely)
     forget();
 }
 
+/* After a pause a letter may be due before the timer of the lease, which is over. */
+T(a_lease_that_is_over_is_not_asked_behind_its_release)
+{
+    start(3);
+    grant(1, "LOCK job");
+    at(1100);
+    hears("0-2", "letter job");
+    work();
+    vote("0-2", "EXTEND 10000");
+    at(1200);
+    hears("0-2", "letter job"); /* the lease is asked again at 2100 */
+    work();
+    forget();
+    at_without_work(15000);
+    ask(2, "UNLOCK job token=T1");
+    work();
+    EXPECT("m0-2 RELEASE job T1 *", "s1 !LOST job token=T1 reason=expired");
+}
+
 T(nothing_is_asked_where_nothing_is_held)
 {
     start(3);

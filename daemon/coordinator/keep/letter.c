@@ -58,10 +58,16 @@ static bool letter_must_wait(const struct coordinator *c)
 
 /* ---- asking ---- */
 
+/* After a pause a lease may be over whose own timer has not run yet, and its token may have been released since. */
+static bool is_to_ask(const struct coordinator *c, const struct lease *lease)
+{
+    return renewal_is_wanted(c, lease) && c->now_ms < lease->until_ms;
+}
+
 /* Returns false if the lease cannot be asked now: a renewal began before the letter came, or a RESUME moves the key. */
 static bool letter_ask(struct coordinator *c, struct lease *lease)
 {
-    if (!renewal_is_wanted(c, lease))
+    if (!is_to_ask(c, lease))
         return true;
     if (lease->renewing || lease_is_resumed(lease))
         return false;
@@ -90,7 +96,7 @@ static void letter_walk(struct coordinator *c, struct letter *letter, struct cro
     for (unsigned i = 0; i < LOOKS && asks < ASKS && crowd->lettered != NULL; i++) {
         struct lease *lease = crowd->lettered;
         crowd->lettered = shared_next(c, lease);
-        if (!lease->keeping->has_key || !renewal_is_wanted(c, lease))
+        if (!lease->keeping->has_key || !is_to_ask(c, lease))
             continue;
         asks++;
         letter->again |= !letter_ask(c, lease);

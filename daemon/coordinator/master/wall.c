@@ -2,38 +2,47 @@
 
 #include "daemon/coordinator/master/fresh.h"
 
-#define DAY_US (INT64_C(86400) * 1000000)
+#define DAY_US  (INT64_C(86400) * 1000000)
+#define HOUR_MS (INT64_C(3600) * 1000)
 
-/* The readings of the last F. A clock is its distance from this daemon's, which does not change as time goes by. */
-static masters_t lately(const struct coordinator *c, uint64_t clock_ms[MASTERS])
+/* A clock is its distance from this daemon's. Old readings tell it as well, until the two may have drifted apart. */
+static masters_t clocks_read(const struct coordinator *c, uint64_t clock_ms[MASTERS])
 {
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         clock_ms[i] = 0;
-        if (m->clock.time_ms == 0 || m->clock.unsure || m->clock.told_at_ms + fresh_limit_ms(c) < c->now_ms)
+        if (m->clock.time_ms == 0 || m->clock.unsure || m->clock.told_at_ms + HOUR_MS < c->now_ms)
             continue;
         if (m->clock.time_ms > m->clock.told_at_ms)
             clock_ms[i] = (uint64_t)(m->clock.time_ms - m->clock.told_at_ms);
         set |= masters_bit(i);
     }
+    return set & c->quorum.of;
+}
+
+static masters_t read_lately(const struct coordinator *c, masters_t set)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->masters[i].clock.told_at_ms + fresh_limit_ms(c) < c->now_ms)
+            set = masters_without(set, masters_bit(i));
     return set;
 }
 
 void wall_told(struct coordinator *c)
 {
     uint64_t clock_ms[MASTERS], told_ms[MASTERS];
-    masters_t set = lately(c, clock_ms) & c->quorum.of;
+    masters_t set = clocks_read(c, clock_ms), fresh = read_lately(c, set);
     c->wall.own_ms = c->event->wall_us / 1000 - c->now_ms;
-    if (!quorum_has(&c->quorum, set))
+    if (!quorum_has(&c->quorum, fresh))
         return;
     for (unsigned i = 0; i < c->config.masters; i++)
         told_ms[i] = (uint64_t)c->masters[i].clock.told_at_ms;
-    /* A minority may be behind without consequence, even where only a quorum told its TIME: a clock that is behind
+    /* A minority may be behind without consequence, even where only a quorum has told its TIME: a clock that is behind
      * would let fences fall. If all told theirs, that is the median. */
     unsigned minority = c->quorum.blocking - 1;
     c->wall.median_ms = (int64_t)quorum_nth_largest(clock_ms, set, masters_count(set) - minority);
-    c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, set, c->quorum.needed) + fresh_limit_ms(c);
+    c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, fresh, c->quorum.needed) + fresh_limit_ms(c);
 }
 
 static bool is_known(const struct coordinator *c, int64_t now_ms)

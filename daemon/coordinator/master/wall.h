@@ -2,11 +2,12 @@
  *
  * Proposals of fences carry the time of day, so that they stay above what masters forgot. A daemon whose own
  * clock is ahead would carry the fences of all names along, for ever; and one master with a score from the far
- * future would do so as well. So the masters' clocks bound both: the *median* of at least Q TIMEs that were read
- * within F (fresh.h). With fewer, only this host's clock is known. A majority of masters whose clocks are behind
- * makes proposals lower than they were, so that fences may fall if these masters forget as well. A majority that is
- * ahead lets a daemon that is ahead, too, propose more than the masters' quarantine makes up for, with the same end. While
- * only Q masters tell their TIME, one of them does: of so few clocks, those behind are guarded against. */
+ * future would do so as well. So the masters' clocks bound both: the *median* of their TIMEs, of which at least Q
+ * were read within F (fresh.h), and the others within an hour. With fewer, only this host's clock is known. A
+ * majority of masters whose clocks are behind makes proposals lower than they were, so that fences may fall if
+ * these masters forget as well. A majority that is ahead lets a daemon that is ahead, too, propose more than the
+ * masters' quarantine makes up for, with the same end. While the TIMEs of only Q masters are known, one that is
+ * ahead is enough: of so few clocks, those behind are guarded against. */
 #ifndef REDLOCKD_MASTER_WALL_H
 #define REDLOCKD_MASTER_WALL_H
 
