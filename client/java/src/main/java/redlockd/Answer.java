@@ -1,60 +1,41 @@
 package redlockd;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
  * A line of redlockd, taken apart. {@code kind} is its first character: + done, - refused, * a row, ! an event.
- * {@code tag} and {@code name} are "" where there are none; {@code text} is the line without its tag.
+ * {@code tag} and {@code name} are "" where there are none; {@code text} is the line without its tag, and {@code words} ends
+ * before the text for people.
  */
-record Answer(String tag, char kind, String code, String name, List<String> pairs, String text) {
+record Answer(String tag, char kind, String code, String name, String words, String text) {
     /** Null: no line of the protocol. */
     static Answer parse(String line) {
-        int start = 0;
-        String tag = "";
-        if (line.startsWith("#")) {
-            start = line.indexOf(' ') + 1;
-            if (start < 3) {
-                return null;
-            }
-            tag = line.substring(1, start - 1);
-        }
-        if (start >= line.length() || "+-*!".indexOf(line.charAt(start)) < 0 || !isPrintable(line)) {
+        boolean tagged = line.startsWith("#");
+        int start = tagged ? line.indexOf(' ') + 1 : 0;
+        if (tagged && start < 3 || start >= line.length() || "+-*!".indexOf(line.charAt(start)) < 0
+                || !Words.isPrintable(line, "")) {
             return null;
         }
         String text = line.substring(start);
         int colon = text.indexOf(" : ");
-        return take(tag, text, colon < 0 ? text : text.substring(0, colon));
-    }
-
-    private static Answer take(String tag, String text, String words) {
+        String words = colon < 0 ? text : text.substring(0, colon);
         char kind = text.charAt(0);
-        String code = "";
-        String name = "";
-        List<String> pairs = new ArrayList<>(6);
-        int at = 1;
-        for (int end = 0; at <= words.length(); at = end + 1) {
-            end = words.indexOf(' ', at);
-            end = end < 0 ? words.length() : end;
-            if (end == at) {
-                continue;
-            }
-            String word = words.substring(at, end);
-            if (word.indexOf('=') > 0) {
-                pairs.add(word);
-            } else if (at == 1 && kind != '*') {
-                code = word;
-            } else if (name.isEmpty()) {
-                name = word;
-            }
-        }
-        return code.isEmpty() && kind != '*' ? null : new Answer(tag, kind, code, name, pairs, text);
+        String code = kind == '*' ? "" : plainWord(words, 1);
+        String name = kind == '*' ? "" : plainWord(words, code.length() + 2);
+        return code.isEmpty() && kind != '*' ? null
+                : new Answer(tagged ? line.substring(1, start - 1) : "", kind, code, name, words, text);
     }
 
-    private static boolean isPrintable(String line) {
-        return line.chars().allMatch(c -> c >= ' ' && c <= '~');
+    /** "": the word that begins there is a key=value, or there is none. */
+    private static String plainWord(String words, int at) {
+        String word = at < words.length() ? words.substring(at, endOf(words, at)) : "";
+        return word.indexOf('=') > 0 ? "" : word;
+    }
+
+    private static int endOf(String words, int at) {
+        int end = words.indexOf(' ', at);
+        return end < 0 ? words.length() : end;
     }
 
     boolean is(char wantedKind, String wantedCode) {
@@ -63,9 +44,10 @@ record Answer(String tag, char kind, String code, String name, List<String> pair
 
     /** "": the key is not there. */
     String value(String key) {
-        for (String pair : pairs) {
-            if (pair.startsWith(key) && pair.length() > key.length() && pair.charAt(key.length()) == '=') {
-                return pair.substring(key.length() + 1);
+        for (int at = words.indexOf(key); at >= 0; at = words.indexOf(key, at + 1)) {
+            int equals = at + key.length();
+            if (at > 0 && words.charAt(at - 1) == ' ' && equals < words.length() && words.charAt(equals) == '=') {
+                return words.substring(equals + 1, endOf(words, equals));
             }
         }
         return "";
@@ -74,8 +56,13 @@ record Answer(String tag, char kind, String code, String name, List<String> pair
     /** {@code missing} where the key is not there or is no whole number of at most 18 digits. */
     long number(String key, long missing) {
         String value = value(key);
-        if (value.isEmpty() || value.length() > 18 || !value.chars().allMatch(c -> c >= '0' && c <= '9')) {
+        if (value.isEmpty() || value.length() > 18) {
             return missing;
+        }
+        for (int i = 0; i < value.length(); i++) {
+            if (value.charAt(i) < '0' || value.charAt(i) > '9') {
+                return missing;
+            }
         }
         return Long.parseLong(value);
     }
@@ -88,9 +75,11 @@ record Answer(String tag, char kind, String code, String name, List<String> pair
 
     Map<String, String> toMap() {
         Map<String, String> map = new LinkedHashMap<>();
-        for (String pair : pairs) {
-            int equals = pair.indexOf('=');
-            map.merge(pair.substring(0, equals), pair.substring(equals + 1), (a, b) -> a + " " + b);
+        for (String word : words.substring(1).split(" +")) {
+            int equals = word.indexOf('=');
+            if (equals > 0) {
+                map.merge(word.substring(0, equals), word.substring(equals + 1), (a, b) -> a + " " + b);
+            }
         }
         return map;
     }

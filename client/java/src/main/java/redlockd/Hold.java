@@ -1,9 +1,9 @@
 package redlockd;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -66,9 +66,9 @@ final class Hold {
     private long notHeldMs; // when a RESUME was first answered -NOTHELD; 0: none was
     private Link notOn; // a connection to a redlockd that drains: no RESUME is sent on it
     private Request giveBack; // UNLOCK, to be sent as soon as RESUME is answered
-    private final List<Consumer<LostException>> onLost = new CopyOnWriteArrayList<>();
-    private final List<Runnable> onExpiring = new CopyOnWriteArrayList<>();
-    private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
+    private final List<Consumer<LostException>> onLost = new ArrayList<>(0);
+    private final List<Runnable> onExpiring = new ArrayList<>(0);
+    private CompletableFuture<Void> told = Session.NOTHING; // what the listeners were told
 
     Hold(Session session, String name, LockOptions options) {
         this(session, name, options, "", false);

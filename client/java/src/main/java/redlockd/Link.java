@@ -1,17 +1,22 @@
 package redlockd;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * A connection to redlockd, from dialling to its end. The session's mutex guards it. A thread of its own reads; whichever
- * thread leaves the mutex writes what is to be sent, unless another thread does.
+ * A connection to redlockd, from dialling to its end. The session's mutex guards it. A thread that waits for an answer reads,
+ * for all others too, so that no other thread has to be woken between redlockd and it; where none waits, a thread of the
+ * connection's own does. Whichever thread leaves the mutex writes what is to be sent, unless another thread will.
  *
  * <pre>{@code
  * DIALLING ---> GREETING --+HELLO--> UP ---> CLOSED
@@ -24,6 +29,8 @@ final class Link {
     enum State { DIALLING, GREETING, UP, PARKED, CLOSED }
 
     private static final int LINE_BYTES = 2048;
+    private static final int LENT_NS = 1_000_000; // for so long at most nobody reads: a thread that did soon waits again
+    private static final int SLOWLY_MS = 5; // between two attempts to write while redlockd does not read
     private static final int GREETING_MS = 5000; // for connecting, and again for the answers to AUTH and HELLO
     // If redlockd's clock is not known to be ours, HELLO is said again when the last HELLO is so old:
     private static final int HELLO_IDLE_MS = 10_000; // before a request
@@ -60,12 +67,26 @@ final class Link {
     private boolean half; // a line has begun to come
     private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
-    private final Output output;
+    // Reading: by a thread that waits for an answer, one after the other, or by the connection's own thread.
+    private final Condition returned;
+    private final byte[] bytes = new byte[16 * 1024];
+    private final StringBuilder line = new StringBuilder(); // what has come of a line
+    private volatile Thread reader; // null: nobody reads for a moment
+    private volatile boolean lends; // threads that wait may read
+    private boolean lent; // one of them has read since our own thread looked
+    private boolean resting; // our own thread, until none of them reads any more
+    private boolean awake; // the reader handles what came, and writes before it reads on: others leave that to it
+
+    // Writing: by the thread that leaves the mutex.
+    private final StringBuilder out = new StringBuilder();
+    private ByteBuffer toWrite; // before out; null: nothing
+    private boolean writing; // a thread does
+    private volatile boolean slow; // redlockd does not read: the reader tries again
 
     Link(Session session, long nowMs) {
         this.session = session;
         this.sinceMs = nowMs;
-        this.output = new Output(session.mutex);
+        this.returned = session.mutex.newCondition();
     }
 
     Address address() {
@@ -79,20 +100,22 @@ final class Link {
     // ---- its threads ----
 
     private void run() {
-        Failure end;
         try {
-            Transport opened = open();
-            end = connected(opened) ? read(opened) : null;
+            if (connected(open())) {
+                readForAll();
+            }
         } catch (UsageException e) {
-            end = Failure.of(Failure.Kind.USAGE, e.getMessage());
-        } catch (IOException | RuntimeException e) {
-            end = Failure.of(Failure.Kind.UNREACHABLE, e.getMessage());
+            ended(Failure.of(Failure.Kind.USAGE, e.getMessage()));
+        } catch (IOException | RuntimeException | InterruptedException e) {
+            ended(Failure.of(Failure.Kind.UNREACHABLE, e.getMessage()));
         }
+    }
+
+    private void ended(Failure failure) {
         long nowMs = session.enter();
         try {
-            if (end != null) {
-                session.disconnected(this, end, nowMs);
-            }
+            reader = null;
+            session.disconnected(this, failure, nowMs);
             close();
         } finally {
             session.leave();
@@ -123,7 +146,7 @@ final class Link {
                 return false;
             }
             transport = opened;
-            output.begin(opened);
+            lends = opened.canWake();
             state = State.GREETING;
             sinceMs = heardMs = nowMs;
             if (session.config.hasSecret()) {
@@ -138,40 +161,176 @@ final class Link {
         return true;
     }
 
-    private Failure read(Transport opened) {
-        byte[] bytes = new byte[16 * 1024];
-        StringBuilder line = new StringBuilder();
-        List<String> lines = new ArrayList<>();
+    /** What the connection's own thread does: it reads, unless a thread that waits does. */
+    private void readForAll() throws InterruptedException {
+        session.enter();
         try {
-            for (int length; (length = opened.read(bytes)) >= 0;) {
-                String text = new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
-                int start = 0;
-                for (int end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {
-                    lines.add(line.append(text, start, end).toString());
-                    line.setLength(0);
-                }
-                line.append(text, start, text.length());
-                heard(lines, line.length());
-                lines.clear();
-                if (line.length() >= LINE_BYTES) {
-                    line.setLength(0);
+            while (state != State.CLOSED) {
+                if (reader == null && !lent) {
+                    reader = Thread.currentThread();
+                    awake = false;
+                    session.leave();
+                    read(null);
+                    session.enter();
+                } else if (lent) {
+                    lent = false;
+                    returned.awaitNanos(LENT_NS);
+                } else {
+                    resting = true;
+                    returned.await();
+                    resting = false;
                 }
             }
-            return Failure.of(Failure.Kind.UNREACHABLE, "the connection to " + address + " ended: redlockd closed it");
-        } catch (IOException e) {
-            return Failure.of(Failure.Kind.UNREACHABLE, "the connection to " + address + " ended: " + e.getMessage());
+        } finally {
+            session.leave();
         }
+    }
+
+    /** The calling thread reads until its request is over. False: another thread reads, or this one may not. */
+    boolean readFor(Request request) {
+        if (reader != null || !lends) {
+            return false;
+        }
+        if (awake) {
+            Thread.yield(); // as in came()
+        }
+        session.enter();
+        try {
+            if (reader != null || !request.isReadBy(this)) {
+                return false;
+            }
+            reader = Thread.currentThread();
+            lent = true;
+            awake = false;
+        } finally {
+            session.leave();
+        }
+        read(request);
+        return true;
+    }
+
+    /** Reads until another thread is to read. The connection ends with whatever is thrown: a part of a line may be lost. */
+    private void read(Request own) {
+        try {
+            int length;
+            do {
+                length = transport.read(bytes, slow ? SLOWLY_MS : 0);
+                if (length < 0) {
+                    throw new EOFException("redlockd closed it");
+                }
+            } while (came(length, own));
+        } catch (IOException | RuntimeException | Error e) {
+            ended(Failure.of(Failure.Kind.UNREACHABLE, "the connection to " + address + " ended: " + e.getMessage()));
+            if (e instanceof Error) {
+                throw (Error) e;
+            }
+        }
+    }
+
+    /** Handles what came. Whether the same thread reads on. */
+    private boolean came(int length, Request own) {
+        List<String> lines = length > 0 ? lines(length) : List.of();
+        Request next;
+        boolean wakes;
+        boolean on;
+        long nowMs = session.enter();
+        try {
+            slow = false;
+            if (length > 0) {
+                heard(lines, line.length(), nowMs);
+            }
+            wakes = session.wakes();
+            on = state != State.CLOSED && (own == null ? !lends || !wakes
+                    : own.isReadBy(this) && !Thread.currentThread().isInterrupted());
+            awake = on && wakes;
+            next = on ? null : handOver();
+        } finally {
+            session.leave();
+        }
+        if (next != null) {
+            LockSupport.unpark(next.waiter);
+        } else if (on && wakes) {
+            Thread.yield(); // to those who were woken, and go on to ask: their lines go out together
+            session.within(() -> awake = false);
+        }
+        return on;
+    }
+
+    /** The calling thread reads no more. Returns the request whose thread is to go on; null: none waits. */
+    private Request handOver() {
+        reader = null;
+        lent = lends;
+        if (resting) {
+            returned.signal();
+        }
+        for (Request request : sent.values()) {
+            if (request.isReadBy(this)) {
+                awake = true;
+                return request;
+            }
+        }
+        if (!sent.isEmpty()) { // nobody waits for these, as for futures
+            lent = false;
+            returned.signal();
+        }
+        return null;
+    }
+
+    /** The thread that waits for this request is to read no more. */
+    void noMoreFor(Request request) {
+        if (reader != null && reader != Thread.currentThread() && request.waiter == reader) {
+            transport.wake();
+        }
+    }
+
+    /** Takes the bytes apart. The line that is not complete yet stays. */
+    private List<String> lines(int length) {
+        List<String> lines = new ArrayList<>();
+        String text = new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
+        int start = 0;
+        for (int end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {
+            lines.add(line.append(text, start, end).toString());
+            line.setLength(0);
+        }
+        line.append(text, start, text.length());
+        return lines;
     }
 
     // ---- lines out ----
 
     void send(String line) {
-        output.add(line);
+        out.append(line).append('\n');
     }
 
-    /** Null: the thread that leaves the mutex has nothing to write. */
-    Output toWrite() {
-        return output.mustWrite(sent.size()) ? output : null;
+    /** Whether the calling thread has to call {@link #write}, outside the mutex, and then {@link #written}. */
+    boolean beginsToWrite() {
+        if (writing || awake || slow || transport == null || out.length() == 0 && toWrite == null) {
+            return false;
+        }
+        if (toWrite == null) {
+            toWrite = ByteBuffer.wrap(out.toString().getBytes(StandardCharsets.ISO_8859_1));
+            out.setLength(0);
+        }
+        writing = true;
+        return true;
+    }
+
+    void write() {
+        try {
+            transport.write(toWrite);
+        } catch (IOException e) {
+            // The reader finds the connection ended too, after it has read what redlockd still sent.
+            toWrite.position(toWrite.limit());
+        }
+    }
+
+    void written() {
+        writing = false;
+        slow = toWrite.hasRemaining(); // redlockd does not read: the reader tries again
+        toWrite = slow ? toWrite : null;
+        if (slow && reader != Thread.currentThread()) {
+            transport.wake();
+        }
     }
 
     void ask(Request request, long nowMs) {
@@ -193,7 +352,8 @@ final class Link {
         request.isLong = request.mayWait(this, nowMs);
         count(request, 1);
         sent.put(request.tag, request);
-        send("#" + request.tag + " " + request.line(this, nowMs));
+        request.put(out, this, nowMs);
+        out.append('\n');
         session.wantsAt(nowMs + patienceMs());
     }
 
@@ -224,26 +384,22 @@ final class Link {
 
     // ---- lines in ----
 
-    private void heard(List<String> lines, int rest) {
-        long nowMs = session.enter();
-        try {
-            heardMs = nowMs;
-            pingedMs = 0;
-            half = rest > 0;
-            if (half) {
-                session.wantsAt(nowMs + stallMs());
-            }
-            for (String line : lines) {
-                boolean cr = line.endsWith("\r");
-                heard(cr ? line.substring(0, line.length() - 1) : line, nowMs);
-            }
-            if (rest >= LINE_BYTES) {
-                breakOff(Failure.Kind.PROTOCOL, "what answers is no redlockd: a line is longer than 2,048 bytes");
-            }
-            session.pump(nowMs);
-        } finally {
-            session.leave();
+    private void heard(List<String> lines, int rest, long nowMs) {
+        heardMs = nowMs;
+        pingedMs = 0;
+        half = rest > 0;
+        if (half) {
+            session.wantsAt(nowMs + stallMs());
         }
+        for (String line : lines) {
+            boolean cr = line.endsWith("\r");
+            heard(cr ? line.substring(0, line.length() - 1) : line, nowMs);
+        }
+        if (rest >= LINE_BYTES) {
+            line.setLength(0);
+            breakOff(Failure.Kind.PROTOCOL, "what answers is no redlockd: a line is longer than 2,048 bytes");
+        }
+        session.pump(nowMs);
     }
 
     private void heard(String line, long nowMs) {
@@ -443,7 +599,8 @@ final class Link {
 
     void close() {
         state = State.CLOSED;
-        output.end();
+        reader = null;
+        returned.signal();
         session.closed(this);
         if (transport != null) {
             transport.close();

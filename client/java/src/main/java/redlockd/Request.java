@@ -45,7 +45,7 @@ final class Request {
     State state = State.QUEUED;
     long giveUpMs;
     String tag;
-    Link link; // the connection on which the request was sent last
+    volatile Link link; // the connection on which the request was sent last
     String token = ""; // that it was sent with
     Link notOn; // redlockd drains on this connection and has refused the request, which waits for the next connection
     boolean isLong; // counted in link.longSent, not in link.shortSent
@@ -56,8 +56,8 @@ final class Request {
     int sendings;
     Failure failure;
 
-    private volatile boolean over;
-    private volatile Thread waiter;
+    volatile Thread waiter; // null: none waits yet
+    private volatile boolean over; // as far as the thread that waits is concerned
     private final AtomicReference<Runnable> then = new AtomicReference<>();
 
     Request(Verb verb, Hold hold, String name, long giveUpMs) {
@@ -88,11 +88,11 @@ final class Request {
         return hold == lock && verb == Verb.DOWNGRADE;
     }
 
-    /** The line, and from then on its token is known. */
-    String line(Link on, long nowMs) {
-        StringBuilder line = new StringBuilder(160).append(verb == Verb.DOWNGRADE ? Verb.LOCK : verb).append(' ').append(name);
+    /** Adds the line without its end, and from then on its token is known. */
+    void put(StringBuilder line, Link on, long nowMs) {
+        line.append('#').append(tag).append(' ').append(verb == Verb.DOWNGRADE ? Verb.LOCK : verb).append(' ').append(name);
         if (hold == null) {
-            return line.toString();
+            return;
         }
         token = hold.token;
         if (verb != Verb.LOCK && verb != Verb.DATA) {
@@ -107,7 +107,6 @@ final class Request {
             case DATA -> line.append(" data=").append(data);
             default -> { }
         }
-        return line.toString();
     }
 
     static void put(StringBuilder line, String key, long number) {
@@ -122,10 +121,23 @@ final class Request {
         return answer.is('+', keepMs > 0 ? "KEPT" : verb.code) && (nameless || answer.name().equals(name));
     }
 
+    /** The outcome is known to who asked. tell() follows. */
+    void end(Failure how) {
+        failure = how;
+        over = true;
+    }
+
+    /** Whether the thread that waits reads the answer itself. A virtual one would keep its carrier from all others. */
+    boolean isReadBy(Link on) {
+        return state == State.SENT && link == on && waiter != null && !over
+                && !waiter.getClass().getName().equals("java.lang.VirtualThread");
+    }
+
     /** Wakes the thread that waits. Called outside the mutex, since it may ask for the mutex at once. */
     void tell() {
-        over = true;
-        LockSupport.unpark(waiter);
+        if (waiter != Thread.currentThread()) {
+            LockSupport.unpark(waiter);
+        }
         Runnable work = then.getAndSet(null);
         if (work != null) {
             work.run();
@@ -142,7 +154,7 @@ final class Request {
 
     /** Waits until the request is over. One thread waits. */
     void await() throws InterruptedException {
-        for (waiter = Thread.currentThread(); !over; LockSupport.park(this)) {
+        for (waiter = Thread.currentThread(); !over; waitOnce()) {
             if (Thread.interrupted()) {
                 throw new InterruptedException();
             }
@@ -152,11 +164,19 @@ final class Request {
     /** The same; an interrupt does not end this. The session ends each request at its giveUpMs. */
     void join() {
         boolean interrupted = false;
-        for (waiter = Thread.currentThread(); !over; LockSupport.park(this)) {
+        for (waiter = Thread.currentThread(); !over; waitOnce()) {
             interrupted |= Thread.interrupted();
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    private void waitOnce() {
+        Link on = link;
+        boolean read = on != null && on.readFor(this);
+        if (!read && !over) { // looked at again, since the mutex may have used up the permit that came with it
+            LockSupport.park(this);
         }
     }
 

@@ -27,6 +27,8 @@ final class Session {
     private static final int SLEEP_MOST_MS = 1000; // a longer sleep might not count the time of a suspended machine
     static final int OWN_DEADLINE_MS = 2000; // for cleaning up after an interrupt and in close(), whatever the timeout is
 
+    static final CompletableFuture<Void> NOTHING = CompletableFuture.completedFuture(null);
+
     final Config config;
     final Clock clock = Clock.get();
     final Set<Hold> holds = new LinkedHashSet<>(); // held or to be resumed, but no attached lease without a known time
@@ -40,7 +42,7 @@ final class Session {
     private final Condition timer = mutex.newCondition();
     private final Condition ended = mutex.newCondition();
     private final LinkedList<Request> queued = new LinkedList<>();
-    private CompletableFuture<Void> logged = CompletableFuture.completedFuture(null);
+    private CompletableFuture<Void> logged = NOTHING;
     private List<Request> finished = new ArrayList<>();
     private Link current; // null: not connected
     private Link dialling;
@@ -86,24 +88,45 @@ final class Session {
     }
 
     void leave() {
-        List<Request> over = Collections.emptyList();
-        if (!finished.isEmpty()) {
-            over = finished;
-            finished = new ArrayList<>();
-        }
         if (links.size() > 1) {
             closeThoseWithoutUse();
         }
-        List<Output> outputs = new ArrayList<>(1);
+        List<Request> over = finished;
+        if (!over.isEmpty()) {
+            finished = new ArrayList<>();
+        }
+        Link link = toWrite();
+        mutex.unlock();
+        for (Request request : over) {
+            request.tell();
+        }
+        while (link != null) {
+            link.write();
+            mutex.lock();
+            link.written();
+            link = toWrite();
+            mutex.unlock();
+        }
+    }
+
+    /** A connection on which this thread has to write, outside the mutex; null: none. */
+    private Link toWrite() {
         for (Link link : links) {
-            Output output = link.toWrite();
-            if (output != null) {
-                outputs.add(output);
+            if (link.beginsToWrite()) {
+                return link;
             }
         }
-        mutex.unlock();
-        outputs.forEach(Output::write);
-        over.forEach(Request::tell);
+        return null;
+    }
+
+    /** Whether {@link #leave} will wake a thread that waits. */
+    boolean wakes() {
+        for (Request request : finished) {
+            if (request.waiter != null) {
+                return true;
+            }
+        }
+        return false;
     }
 
     // ---- what the program asks; each method enters by itself ----
@@ -317,6 +340,7 @@ final class Session {
         if (request.state == Request.State.SENT) {
             request.link.sent.remove(request.tag);
             request.link.count(request, -1);
+            request.link.noMoreFor(request);
         }
     }
 
@@ -330,7 +354,7 @@ final class Session {
         unsend(request);
         request.state = Request.State.DONE;
         if (!request.abandoned) { // else nobody waits for it any more
-            request.failure = failure;
+            request.end(failure);
             finished.add(request);
         }
     }
@@ -435,7 +459,8 @@ final class Session {
         request.first = false;
         request.gaveUp = true;
         request.abandoned = true; // the program is told, but the request goes on
-        request.failure = failure;
+        request.link.noMoreFor(request);
+        request.end(failure);
         finished.add(request);
     }
 

@@ -4,25 +4,39 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 
 /**
- * Bytes to and from redlockd. A thread of this library reads, and any thread writes, one at a time. An interrupt of that
- * thread changes nothing. {@link #close} may be called by any thread, and ends both.
+ * Bytes to and from redlockd. Any thread reads and any thread writes, one at a time each. An interrupt of that thread
+ * changes nothing. {@link #close} may be called by any thread, and ends both.
  */
 interface Transport extends AutoCloseable {
     int CONNECT_MS = 5000;
 
-    /** Reads at most bytes.length bytes, and returns how many; -1: the other end has closed. */
-    int read(byte[] bytes) throws IOException;
+    /**
+     * Waits, for a limited time if there is a limit (not 0), and reads at most bytes.length bytes. Returns how many, which may
+     * be none, and is after an interrupt or {@link #wake}; -1: the other end has closed.
+     */
+    int read(byte[] bytes, long limitMs) throws IOException;
 
-    /** False: there is no room for the rest, which stays in the buffer. */
-    boolean write(ByteBuffer bytes) throws IOException;
+    /** What there is no room for stays in the buffer. */
+    void write(ByteBuffer bytes) throws IOException;
+
+    /** Whether a thread that reads hears an interrupt and {@link #wake}. */
+    default boolean canWake() {
+        return false;
+    }
+
+    /** The thread that reads returns, or the next one does so at once. */
+    default void wake() {}
 
     @Override
     void close();
@@ -30,7 +44,7 @@ interface Transport extends AutoCloseable {
     /** Makes a connection. UsageException: a secret would go over the network in the clear. */
     static Transport open(Address address, Config config) throws IOException {
         if (address.isLocal()) {
-            return new Local(address);
+            return new Plain(UnixDomainSocketAddress.of(address.path()));
         }
         InetAddress[] hosts = InetAddress.getAllByName(address.host());
         IOException last = null;
@@ -38,8 +52,9 @@ interface Transport extends AutoCloseable {
             if (config.hasSecret() && !address.tls() && !host.isLoopbackAddress()) {
                 throw new UsageException("a secret does not go to " + address + " in the clear: use tls://", -1);
             }
+            InetSocketAddress to = new InetSocketAddress(host, address.port());
             try {
-                return new Stream(address, host, config);
+                return address.tls() ? new OverTls(address, to, config) : new Plain(to);
             } catch (IOException e) {
                 last = e;
             }
@@ -47,14 +62,22 @@ interface Transport extends AutoCloseable {
         throw last;
     }
 
-    /** A Unix socket. The channel does not block: an interrupt of a thread that is blocked in a channel would close it. */
-    final class Local implements Transport {
-        private final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    /** A Unix socket, or TCP. The channel does not block: an interrupt of a thread that is blocked in it would close it. */
+    final class Plain implements Transport {
+        private final SocketChannel channel;
         private final Selector selector = Selector.open();
+        private final ByteBuffer in = ByteBuffer.allocateDirect(16 * 1024);
 
-        Local(Address address) throws IOException {
+        Plain(SocketAddress to) throws IOException {
+            boolean local = to instanceof UnixDomainSocketAddress;
+            channel = local ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
             try {
-                channel.connect(UnixDomainSocketAddress.of(address.path()));
+                if (local) {
+                    channel.connect(to);
+                } else {
+                    channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+                    channel.socket().connect(to, CONNECT_MS);
+                }
                 channel.configureBlocking(false);
                 channel.register(selector, SelectionKey.OP_READ);
             } catch (IOException | RuntimeException e) {
@@ -64,23 +87,36 @@ interface Transport extends AutoCloseable {
         }
 
         @Override
-        public int read(byte[] bytes) throws IOException {
-            int length;
-            do {
-                selector.select(key -> { });
-                length = channel.read(ByteBuffer.wrap(bytes));
-            } while (length == 0);
+        public int read(byte[] bytes, long limitMs) throws IOException {
+            selector.select(key -> { }, limitMs);
+            int length = channel.read(in.clear().limit(Math.min(in.capacity(), bytes.length)));
+            in.flip().get(bytes, 0, Math.max(0, length));
             return length;
         }
 
         @Override
-        public boolean write(ByteBuffer bytes) throws IOException {
+        public void write(ByteBuffer bytes) throws IOException {
             channel.write(bytes);
-            return !bytes.hasRemaining();
+        }
+
+        @Override
+        public void wake() {
+            selector.wakeup();
+        }
+
+        @Override
+        public boolean canWake() {
+            return true;
         }
 
         @Override
         public void close() {
+            try {
+                // A FIN goes out first: with unread bytes, close() sends a reset, after which redlockd keeps the locks.
+                channel.shutdownOutput();
+            } catch (IOException | NotYetConnectedException e) {
+                // The other end was faster.
+            }
             try {
                 channel.close();
                 selector.close(); // until then a channel that is registered stays open
@@ -90,16 +126,16 @@ interface Transport extends AutoCloseable {
         }
     }
 
-    /** TCP, and TLS over it. */
-    final class Stream implements Transport {
+    /** TLS over TCP. Both reading and writing block, and hear no interrupt. */
+    final class OverTls implements Transport {
         private final Socket socket;
 
-        Stream(Address address, InetAddress host, Config config) throws IOException {
+        OverTls(Address address, InetSocketAddress to, Config config) throws IOException {
             Socket plain = new Socket();
             try {
                 plain.setTcpNoDelay(true);
-                plain.connect(new InetSocketAddress(host, address.port()), CONNECT_MS);
-                socket = address.tls() ? Tls.over(plain, address, config.tls(), CONNECT_MS) : plain;
+                plain.connect(to, CONNECT_MS);
+                socket = Tls.over(plain, address, config.tls(), CONNECT_MS);
             } catch (IOException | RuntimeException e) {
                 plain.close();
                 throw e;
@@ -107,26 +143,18 @@ interface Transport extends AutoCloseable {
         }
 
         @Override
-        public int read(byte[] bytes) throws IOException {
+        public int read(byte[] bytes, long limitMs) throws IOException {
             return socket.getInputStream().read(bytes);
         }
 
         @Override
-        public boolean write(ByteBuffer bytes) throws IOException {
+        public void write(ByteBuffer bytes) throws IOException {
             socket.getOutputStream().write(bytes.array(), bytes.position(), bytes.remaining());
-            return true;
+            bytes.position(bytes.limit());
         }
 
         @Override
         public void close() {
-            try {
-                // A FIN goes out first: with unread bytes, close() sends a reset, after which redlockd keeps the locks.
-                if (!(socket instanceof javax.net.ssl.SSLSocket)) {
-                    socket.shutdownOutput();
-                }
-            } catch (IOException e) {
-                // The other end was faster.
-            }
             try {
                 socket.close();
             } catch (IOException e) {

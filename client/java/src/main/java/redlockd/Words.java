@@ -37,15 +37,14 @@ final class Words {
 
     /** A user or a secret: every printable ASCII character is allowed but a space, which would end the word. */
     static String secret(String what, String word) {
-        if (word.isEmpty() || word.length() > 256 || !word.chars().allMatch(c -> c > ' ' && c <= '~')) {
+        if (word.isEmpty() || word.length() > 256 || !isPrintable(word, " ")) {
             throw new IllegalArgumentException(what + " has 1 to 256 printable ASCII characters, and no space");
         }
         return word;
     }
 
     static String data(String text) {
-        if (Objects.requireNonNull(text, "data").isEmpty() || text.length() > 256
-                || !text.chars().allMatch(c -> c > ' ' && c <= '~' && c != '"')) {
+        if (Objects.requireNonNull(text, "data").isEmpty() || text.length() > 256 || !isPrintable(text, " \"")) {
             throw new IllegalArgumentException("data has 1 to 256 printable ASCII characters, and no space or \"");
         }
         return text;
@@ -59,7 +58,23 @@ final class Words {
     }
 
     static boolean isToken(String token) {
-        return Objects.requireNonNull(token, "a token").length() == 40 && token.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'a' && c <= 'f');
+        boolean hex = Objects.requireNonNull(token, "a token").length() == 40;
+        for (int i = 0; i < token.length() && hex; i++) {
+            char c = token.charAt(i);
+            hex = c >= '0' && c <= '9' || c >= 'a' && c <= 'f';
+        }
+        return hex;
+    }
+
+    /** Whether all of it is printable ASCII, or a space, and nothing of it is forbidden. */
+    static boolean isPrintable(String text, String forbidden) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c < ' ' || c > '~' || forbidden.indexOf(c) >= 0) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** At least 1 ms, rounded up to whole ms. */
@@ -86,7 +101,7 @@ final class Words {
     private static String word(String what, String word, int longest) {
         Objects.requireNonNull(word, what);
         boolean allowed = !word.isEmpty() && word.length() <= longest && word.charAt(0) != '#' && word.charAt(0) != ':'
-                && word.chars().allMatch(c -> c > ' ' && c <= '~' && c != ',' && c != '"' && c != '=');
+                && isPrintable(word, " ,\"=");
         if (!allowed) {
             throw new IllegalArgumentException(what + " has 1 to " + longest + " printable ASCII characters, none of"
                     + " them a space , \" or =, and does not begin with # or :");
