@@ -17,6 +17,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -53,6 +54,7 @@ final class WorldTest {
             checks.check("an interrupted thread can give back", test::interrupted);
             checks.check("an interrupted wait leaves no key", test::cancelled);
             checks.check("200 threads on one name lose no update", test::counter);
+            checks.check("64 threads on names of their own go on until they are done", test::threads);
             checks.check(cycles + " cycles leave nothing behind", test::cycles);
             checks.check("a program that stood still notices before it writes", test::stopped);
             checks.check("kill -9 and restart of the daemon: the lock goes on", test::killed);
@@ -365,6 +367,30 @@ final class WorldTest {
             thread.join();
         }
         equal(200, counter[0]);
+        noKeys();
+    }
+
+    /** They read, write and wake for each other: what one of them throws, none of them may have caused. */
+    private void threads() throws Exception {
+        AtomicInteger done = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            RedlockLock lock = client.getLock("own" + i);
+            Thread thread = new Thread(() -> {
+                for (int k = 0; k < cycles / 4; k++) {
+                    lock.lock();
+                    lock.unlock();
+                }
+                done.incrementAndGet();
+            });
+            thread.setDaemon(true);
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join(20_000);
+        }
+        equal(64, done.get());
         noKeys();
     }
 

@@ -91,8 +91,9 @@ final class Session {
         if (links.size() > 1) {
             closeThoseWithoutUse();
         }
-        List<Request> over = finished;
-        if (!over.isEmpty()) {
+        List<Request> over = Collections.emptyList();
+        if (!finished.isEmpty()) {
+            over = finished;
             finished = new ArrayList<>();
         }
         Link link = toWrite();
