@@ -10,39 +10,41 @@ import (
 // A call is one request, until its answer.
 type call struct {
 	verb, name string
-	lock       *Lock  // nil: an UNLOCK of a lock that nobody wants
-	token      string // the token that it goes out with
-	ttl        int64  // ms, of EXTEND
-	keep       int64  // ms, of UNLOCK; 0: the name is free then
-	keepless   bool   // it was to be kept, but this redlockd cannot do that
-	data       string // of DATA
-	watch      *watch // of WATCH
-	rows       []Row  // of WHO and SHOW
-	waitUntil  int64  // ms; 0: LOCK does not wait
-	own        bool   // RESUME, DOWNGRADE, WATCH: asked by the client itself, since a connection drains or is gone
-	first      bool   // DOWNGRADE: the program had no reason before to count as a reader
-	serial     uint64 // its tag
-	long       bool   // redlockd may let it wait
-	notOn      *link  // the draining link that has refused it
-	unsure     bool   // UNLOCK: a connection ended before the answer
-	abandoned  bool   // nobody waits for its answer any more
-	giveUp     int64  // ms: when it is dropped from the queue if nobody waits
-	done       chan outcome
-}
-
-type outcome struct {
-	answer *answer
-	err    error
+	lock       *Lock           // nil: an UNLOCK of a lock that nobody wants
+	token      string          // the token that it goes out with
+	ttl        int64           // ms, of EXTEND
+	keep       int64           // ms, of UNLOCK; 0: the name is free then
+	keepless   bool            // it was to be kept, but this redlockd cannot do that
+	data       string          // of DATA
+	watch      *watch          // of WATCH
+	rows       []Row           // of WHO and SHOW
+	waitUntil  int64           // ms; 0: LOCK does not wait
+	own        bool            // RESUME, DOWNGRADE, WATCH: asked by the client itself, since a connection drains or is gone
+	first      bool            // DOWNGRADE: the program had no reason before to count as a reader
+	serial     uint64          // its tag
+	long       bool            // redlockd may let it wait
+	notOn      *link           // the draining link that has refused it
+	unsure     bool            // UNLOCK: a connection ended before the answer
+	abandoned  bool            // nobody waits for its answer any more
+	giveUp     int64           // ms: when it is dropped from the queue if nobody waits
+	late       int64           // ms: when its caller gives it up
+	over       bool            // it has its outcome
+	err        error           // which is this
+	done       chan struct{}   // is closed then; nil: its caller does not wait for that
+	ended      <-chan struct{} // its caller's context has ended
 }
 
 func newCall(verb string, l *Lock, name string) *call {
-	return &call{verb: verb, lock: l, name: name, done: make(chan outcome, 1)}
+	return &call{verb: verb, lock: l, name: name}
 }
 
-func (k *call) finish(a *answer, err error) {
-	select {
-	case k.done <- outcome{a, err}:
-	default: // the call has an outcome already
+func (k *call) finish(err error) {
+	if k.over {
+		return
+	}
+	k.over, k.err = true, err
+	if k.done != nil {
+		close(k.done)
 	}
 }
 
@@ -123,72 +125,97 @@ func (k *call) resumeTimes(now int64) (ttl, max int64) {
 }
 
 // ask tells Metrics of the call, too.
-func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
+func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) error {
 	if c.config.Metrics == nil {
-		return c.answer(ctx, k, limit, grace)
+		return c.outcome(ctx, k, limit, grace)
 	}
 	start := time.Now()
-	a, err := c.answer(ctx, k, limit, grace)
+	err := c.outcome(ctx, k, limit, grace)
 	c.config.Metrics.Request(k.verb, time.Since(start), err)
-	return a, err
+	return err
 }
 
-// answer sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
+// outcome sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
 // the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
-func (c *Client) answer(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
+func (c *Client) outcome(ctx context.Context, k *call, limit, grace time.Duration) error {
 	if c.closed {
 		c.mu.Unlock()
-		return nil, &Error{Err: ErrClosed, Name: k.name}
+		return &Error{Err: ErrClosed, Name: k.name}
 	}
-
 	now := nowMS()
 	k.giveUp = now + milliseconds(limit)
+	k.late, k.ended = k.giveUp, ctx.Done()
 	c.enqueue(k)
 	c.sendQueued(now)
 	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
 		lk.writeAll() // nobody else asks, and so no lines come together
+		lk.lead(k)
 	} else if lk != nil {
 		lk.wakeWriter()
 	}
+	if k.over {
+		c.mu.Unlock()
+		return k.err
+	}
+	k.done = make(chan struct{})
+	if k.late < c.wakeAt {
+		c.kick()
+	}
 	c.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	ended, late := ctx.Done(), (<-chan time.Time)(nil)
-	for {
-		select {
-		case o := <-k.done:
-			return o.answer, o.err
-		case <-ended:
-			if grace == 0 {
-				return c.abandon(k, contextError(ctx, k.name))
-			}
-			last := time.NewTimer(grace)
-			defer last.Stop()
-			ended, late = nil, last.C
-		case <-timer.C:
-			return c.abandon(k, nil)
-		case <-late:
-			return c.abandon(k, nil)
+	select {
+	case <-k.done:
+		return k.err
+	case <-k.ended:
+	}
+	c.mu.Lock()
+	if grace == 0 {
+		c.abandon(k, contextError(ctx, k.name))
+	} else if late := nowMS() + milliseconds(grace); late < k.late {
+		k.late = late
+		c.kick()
+	}
+	c.mu.Unlock()
+	<-k.done
+	return k.err
+}
+
+// giveUpLate ends the calls whose callers have waited for as long as they want.
+func (c *Client) giveUpLate(now int64, soon func(int64)) {
+	for _, k := range c.calls() {
+		if k.done == nil || k.over {
+			continue
+		} else if k.late <= now {
+			c.abandon(k, nil)
+		} else {
+			soon(k.late)
 		}
 	}
 }
 
+// calls returns all calls, queued and sent.
+func (c *Client) calls() []*call {
+	all := append([]*call{}, c.queue...)
+	for lk := range c.links {
+		for _, k := range lk.calls {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
 // abandon ends a call that was not answered in time, with an error that says why. A LOCK that waits is cancelled, and
 // a lock that is granted all the same is given back when the answer comes.
-func (c *Client) abandon(k *call, why error) (*answer, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case o := <-k.done: // the answer was faster
-		return o.answer, o.err
-	default:
+func (c *Client) abandon(k *call, why error) {
+	if k.over { // the answer was faster
+		return
 	}
 	if why == nil || c.link == nil && c.why != nil && errors.Is(why, context.DeadlineExceeded) {
 		why = c.whyNoAnswer(k.name, why)
 	}
+	k.finish(why)
 	k.abandoned = true
 	if k.verb == "UNLOCK" {
-		return nil, why // the UNLOCK goes on until giveUp, since nobody wants the lock
+		return // the UNLOCK goes on until giveUp, since nobody wants the lock
 	}
 	for i, queued := range c.queue {
 		if queued == k {
@@ -196,7 +223,7 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 			if k.first && k.token == "" { // it was never sent
 				k.lock.reader = false
 			}
-			return nil, why
+			return
 		}
 	}
 	k.first = false // a DOWNGRADE stays under way, since its answer has a new token
@@ -212,7 +239,6 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 			lk.forget(k)
 		}
 	}
-	return nil, why
 }
 
 func (c *Client) whyNoAnswer(name string, also error) error {

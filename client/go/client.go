@@ -14,6 +14,7 @@ const (
 	closeTimeout   = 2 * time.Second
 	window         = 48           // requests under way that are answered at once: fewer than the 64 that redlockd spares
 	waits          = 256 - window // and that may wait: fewer than max_waits_per_client
+	inBytes        = 16384        // of what is read at once: at least a line of redlockd, and room for another
 	helloRepeats   = 3            // so often a first HELLO that was slow to be answered is repeated
 
 	// All in ms.
@@ -32,6 +33,8 @@ const (
 	helloHeld     = 1000  // after so long HELLO is said again while a lock is held, if redlockd reads another clock
 	helloSoon     = 100   // the same after a lock was granted or the daemon's clock stood still
 	helloStale    = 10000 // a HELLO that is older is said again before a request
+	lookMS        = 2     // so often the link's goroutine looks whether callers go on reading for themselves
+	leadMS        = 50    // after so long it reads for a caller that waits
 	lookAgain     = 250   // deadlines count sleep, and Go's timers may not: look at deadlines so often
 )
 
@@ -127,15 +130,14 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption
 // Resume takes over a lock of which this program has the token, a lease or not, and from then on it belongs to this
 // client and is renewed. Token and fence become new, and the former holder loses it. Wait and Lease mean nothing here.
 func (c *Client) Resume(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
-	o, err := optionsOf(name, opts)
+	l, err := newLock(c, name, opts)
 	if err == nil && !(isNames(name) && isToken(token)) {
 		err = &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.lease = false
-	l := newLock(c, name, o)
+	l.options.lease = false
 	k := newCall("RESUME", l, name)
 	k.token = token
 	return c.taken(ctx, k, c.config.Timeout)
@@ -147,7 +149,7 @@ func (c *Client) Attach(name, token string) (*Lock, error) {
 	if !isNames(name) || !isToken(token) {
 		return nil, &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
 	}
-	l := newLock(c, name, options{lease: true})
+	l, _ := newLock(c, name, []LockOption{Lease()})
 	l.state, l.token = lockHeld, token
 	l.reader = true // that is not known, and a reader may do less
 	c.mu.Lock()
@@ -160,29 +162,19 @@ func badName(name string) error {
 	return &Error{Err: ErrBadArg, Text: "a name has 1 to 200 printable ASCII characters, no space , \" or = and neither # nor : in front"}
 }
 
-func optionsOf(name string, opts []LockOption) (o options, err error) {
-	for _, opt := range opts {
-		opt(&o)
-	}
-	if one := o.mode == "" && o.slots == 0 && !strings.Contains(name, ","); o.data != "" && (!one || o.lease) || o.atLeast > 0 && !one {
-		o.bad = "Data and AtLeast are for the exclusive lock of one name, and Data for no lease"
-	}
-	if o.bad != "" {
-		err = &Error{Err: ErrBadArg, Name: name, Text: o.bad}
-	}
-	return o, err
-}
-
 func (c *Client) take(ctx context.Context, name string, opts []LockOption) (*Lock, error) {
-	o, err := optionsOf(name, opts)
+	l, err := newLock(c, name, opts)
 	if err != nil {
 		return nil, err
 	}
-	if l, ok := ctx.Value(lockKey{c, name}).(*Lock); ok && o.reentrant {
-		if entered, err := c.again(l, o); err != nil {
-			return nil, err
-		} else if entered {
-			return l, nil
+	o := &l.options
+	if o.reentrant {
+		if l, ok := ctx.Value(lockKey{c, name}).(*Lock); ok {
+			if entered, err := c.again(l, *o); err != nil {
+				return nil, err
+			} else if entered {
+				return l, nil
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -195,11 +187,11 @@ func (c *Client) take(ctx context.Context, name string, opts []LockOption) (*Loc
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 		wait, byContext = time.Until(deadline), true
 	}
-	k := newCall("LOCK", newLock(c, name, o), name)
+	k := newCall("LOCK", l, name)
 	if wait > 0 {
 		k.waitUntil = nowMS() + milliseconds(wait)
 	}
-	l, err := c.taken(ctx, k, wait+c.config.Timeout)
+	l, err = c.taken(ctx, k, wait+c.config.Timeout)
 	var refused *Error
 	if byContext && errors.As(err, &refused) && refused.Err == ErrTimeout {
 		refused.also = context.DeadlineExceeded // redlockd's clock was a little faster than the context's
@@ -223,8 +215,7 @@ func (c *Client) again(l *Lock, o options) (bool, error) {
 
 func (c *Client) taken(ctx context.Context, k *call, limit time.Duration) (*Lock, error) {
 	c.mu.Lock()
-	if _, err := c.ask(ctx, k, limit, 0); err != nil {
-		k.lock.cancel()
+	if err := c.ask(ctx, k, limit, 0); err != nil {
 		return nil, err
 	}
 	return k.lock, nil
@@ -267,7 +258,7 @@ func (c *Client) Close() error {
 	var links []*link
 	for lk := range c.links {
 		for _, k := range lk.calls {
-			k.finish(nil, &Error{Err: ErrClosed, Name: k.name})
+			k.finish(&Error{Err: ErrClosed, Name: k.name})
 		}
 		lk.calls = map[uint64]*call{}
 		lk.write("#q QUIT\n")

@@ -1,11 +1,8 @@
 package redlockd
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"time"
 )
 
@@ -33,7 +30,7 @@ func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, serverLineBytes), calls: map[uint64]*call{},
+	lk := &link{client: c, conn: conn, in: make([]byte, 0, inBytes), turn: make(chan struct{}, 1), calls: map[uint64]*call{},
 		bye: make(chan struct{}), greetings: 1}
 	lk.local = conn.RemoteAddr().Network() == "unix"
 	deadline, _ := ctx.Deadline()
@@ -84,61 +81,25 @@ func (lk *link) exchange(line string) (*answer, error) {
 		return nil, &Error{Err: ErrUnreachable, Text: err.Error(), also: err}
 	}
 	for {
-		a, err := lk.readLine()
+		a, whole, err := lk.line()
+		if !whole && err == nil {
+			err = lk.fill()
+		}
 		switch {
 		case err != nil:
 			return nil, err
-		case a == nil || a.code == "!CLOCK": // the answer to HELLO has behind=
+		case a.code == "" || a.code == "!CLOCK": // the answer to HELLO has behind=
 		case a.code == "!DRAIN":
 			lk.draining = true
 		case a.code[0] == '-':
-			err := refusal("", a)
+			err := refusal("", &a)
 			if err.Err == ErrLimit {
 				err.Err = ErrUnreachable // there are too many clients, and redlockd closes the connection
 			}
 			return nil, err
 		case a.tag == line[1:2]:
-			return a, nil
+			return &a, nil
 		}
-	}
-}
-
-// readLine returns nil for an empty line.
-func (lk *link) readLine() (*answer, error) {
-	lk.isHalf()
-	line, err := lk.in.ReadSlice('\n')
-	lk.half.Store(0)
-	if err == bufio.ErrBufferFull {
-		return nil, &Error{Err: ErrProtocol, Text: "a line is longer than 2,048 bytes"}
-	}
-	if err != nil {
-		return nil, &Error{Err: ErrUnreachable, Text: "the connection ended: " + err.Error(), also: err}
-	}
-	text := strings.TrimSuffix(string(line[:len(line)-1]), "\r")
-	if text == "" {
-		return nil, nil
-	}
-	a, ok := parseAnswer(text)
-	if !ok {
-		return nil, &Error{Err: ErrProtocol, Text: "it said " + text}
-	}
-	return a, nil
-}
-
-// hasLine reports whether the next line was read along with the last one.
-func (lk *link) hasLine() bool {
-	come, _ := lk.in.Peek(lk.in.Buffered())
-	return bytes.IndexByte(come, '\n') >= 0
-}
-
-// isHalf waits for the first byte of a line, and notes when it came if the rest did not come with it.
-func (lk *link) isHalf() {
-	if _, err := lk.in.Peek(1); err != nil {
-		return
-	}
-	if !lk.hasLine() {
-		lk.half.Store(nowMS())
-		lk.client.kick()
 	}
 }
 
@@ -165,6 +126,7 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 	}
 	lk.daemon = c.daemon
 	lk.since, lk.heard = received, received
+	lk.reading = true // by its goroutine, which begins below
 	c.link, c.everUp = lk, true
 	c.links[lk] = struct{}{}
 	c.greeted(lk, hello, received)

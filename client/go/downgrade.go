@@ -25,8 +25,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	k := newCall("DOWNGRADE", l, l.name)
 	k.first, l.reader = !l.reader, true
-	_, err := c.ask(ctx, k, c.config.Timeout, 0)
-	return err
+	return c.ask(ctx, k, c.config.Timeout, 0)
 }
 
 // IsShared reports whether this program only reads. That is so from Downgrade on, and for a lock of Attach, of which
@@ -57,7 +56,7 @@ func (k *call) needless() bool {
 	if k.verb != "DOWNGRADE" || k.lock.state == lockHeld && !k.lock.shared {
 		return false
 	}
-	k.finish(nil, k.lock.err)
+	k.finish(k.lock.err)
 	return true
 }
 
@@ -78,7 +77,7 @@ func (c *Client) downgraded(lk *link, k *call, a *answer, now int64) {
 	if l.state == lockHeld && l.link == lk {
 		c.setUntil(lk, l, a.until, now)
 	}
-	k.finish(a, l.err)
+	k.finish(l.err)
 }
 
 func (c *Client) notDowngraded(lk *link, k *call, err *Error, now int64) {
@@ -96,7 +95,7 @@ func (c *Client) notDowngraded(lk *link, k *call, err *Error, now int64) {
 		l.downgradeAt = now + downgradeAfter + rand.Int63n(downgradeAfter)
 		c.kick()
 	}
-	k.finish(nil, err)
+	k.finish(err)
 }
 
 // askAgain has a downgrade wait until its lock was resumed. Without a caller it is asked then if need be.

@@ -33,6 +33,9 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 			k.rows = append(k.rows, rowOf(a.text))
 		} else if k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
 			lk.forget(k)
+			if k.done != nil {
+				lk.woken++
+			}
 			c.answered(lk, k, a, now)
 			c.flush(now)
 			if lk.crowded {
@@ -113,7 +116,7 @@ func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
 		if k.own && k.verb == "RESUME" {
 			k.lock.resuming = false
 		}
-		k.finish(nil, err)
+		k.finish(err)
 		c.linkBreak(lk, err)
 	case k.verb == "LOCK" || k.verb == "RESUME":
 		c.granted(lk, k, a, now)
@@ -124,9 +127,9 @@ func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
 	case k.verb == "EXTEND" || k.verb == "CHECK":
 		c.proved(lk, k, a, now)
 	case k.keepless:
-		k.finish(nil, &Error{Err: ErrUnsupported, Name: k.name, Text: "this redlockd keeps no names: the lock is given back, and the name is free"})
+		k.finish(&Error{Err: ErrUnsupported, Name: k.name, Text: "this redlockd keeps no names: the lock is given back, and the name is free"})
 	default:
-		k.finish(a, nil)
+		k.finish(nil)
 	}
 }
 
@@ -163,7 +166,7 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	}
 	c.setUntil(lk, l, a.until, now)
 	lk.helloSoon = true
-	k.finish(a, nil)
+	k.finish(nil)
 	if k.own {
 		c.happened("resumed", "lock", l.name, "fence", l.fence)
 		c.downgradeAgain(l)
@@ -186,14 +189,14 @@ func (c *Client) proved(lk *link, k *call, a *answer, now int64) {
 		c.expire(l) // the answer is late: another may have had the lock in between
 	}
 	if l.state != lockHeld {
-		k.finish(nil, l.err)
+		k.finish(l.err)
 		return
 	}
 	if k.verb == "EXTEND" && k.ttl > 0 {
 		l.options.ttl = k.ttl
 	}
 	c.setUntil(lk, l, a.until, now)
-	k.finish(a, nil)
+	k.finish(nil)
 }
 
 func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
@@ -215,7 +218,7 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 		c.queue = append([]*call{k}, c.queue...)
 	case k.keep > 0 && err.Err != ErrNotHeld && err.Err != ErrNoQuorum: // nothing was done
 		c.give(k.name, k.token)
-		k.finish(nil, err)
+		k.finish(err)
 	case k.proves() && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
 		c.queue = append(c.queue, k) // the lock was resumed meanwhile
 	case k.unsure && err.Err == ErrNotHeld:
@@ -223,7 +226,7 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 		if k.keep > 0 {
 			text = "the connection ended before the answer: the lock is free, or the name is kept"
 		}
-		k.finish(nil, &Error{Err: ErrNoAnswer, Name: k.name, Text: text})
+		k.finish(&Error{Err: ErrNoAnswer, Name: k.name, Text: text})
 	case k.verb == "LOCK" && err.Err == ErrBusy && k.waitUntil > 0:
 		err.Err = ErrTimeout // connecting has used up the wait
 		fallthrough
@@ -231,7 +234,7 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 		if k.proves() && err.Err == ErrNotHeld && l.state == lockHeld {
 			c.lose(l, "gone")
 		}
-		k.finish(nil, err)
+		k.finish(err)
 	}
 }
 

@@ -118,7 +118,7 @@ func (c *Client) busy(l *Lock) bool {
 func (c *Client) warn(l *Lock) {
 	l.warned = true
 	select {
-	case l.expiring <- struct{}{}:
+	case l.warnings() <- struct{}{}:
 	default:
 	}
 }
@@ -148,7 +148,7 @@ func (c *Client) lose(l *Lock, reason string) {
 	kept := c.queue[:0]
 	for _, k := range c.queue {
 		if k.lock == l {
-			k.finish(nil, l.err)
+			k.finish(l.err)
 		} else {
 			kept = append(kept, k)
 		}
@@ -166,5 +166,7 @@ func (c *Client) end(l *Lock, err error) {
 	if c.byToken[l.token] == l {
 		delete(c.byToken, l.token)
 	}
-	l.cancel()
+	if l.cancel != nil {
+		l.cancel()
+	}
 }

@@ -35,7 +35,7 @@ func (c *Client) Lead(ctx context.Context, name string, work func(context.Contex
 
 // lead is one term. It reports whether that was the last.
 func (l *Lock) lead(ctx context.Context, work func(context.Context, *Lock) error) (over bool, err error) {
-	inside, cancel := l.during(ctx, l.expiring)
+	inside, cancel := l.during(ctx, l.Expiring())
 	defer func() { // also when work panics
 		cancel()
 		lost := l.Unlock(ctx)
@@ -52,9 +52,10 @@ func (l *Lock) lead(ctx context.Context, work func(context.Context, *Lock) error
 // during returns a context for what is done under the lock: it ends with ctx, with the lock, or by a value of early.
 func (l *Lock) during(ctx context.Context, early <-chan struct{}) (context.Context, context.CancelFunc) {
 	inside, cancel := context.WithCancel(context.WithValue(ctx, lockKey{l.client, l.name}, l))
+	over := l.Context().Done()
 	go func() {
 		select {
-		case <-l.ctx.Done():
+		case <-over:
 		case <-early:
 		case <-inside.Done():
 		}

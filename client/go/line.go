@@ -21,26 +21,37 @@ type answer struct {
 	behind, retry, proto, slot int64
 }
 
+const (
+	hasName = 1 << iota
+	hasToken
+	hasState
+	hasFence
+	hasUntil
+	hasProto
+	hasNow
+)
+
 // The parts that a line must have to be of use.
-var needs = map[string]string{
-	"+LOCKED": "name token fence until", "+UNLOCKED": "name", "+EXTENDED": "name until", "+HELD": "name until",
-	"+HELLO": "proto now", "+OK": "", "+PONG": "", "+BYE": "", "+KEPT": "name", "+DATA": "name", "+WATCHING": "name state",
-	"+END":      "",
-	"!EXPIRING": "name token", "!LOST": "name token", "!RENEWED": "name token until", "!DRAIN": "", "!CLOCK": "", "!NOW": "name state",
+var needs = map[string]int{
+	"+LOCKED": hasName | hasToken | hasFence | hasUntil, "+UNLOCKED": hasName, "+EXTENDED": hasName | hasUntil,
+	"+HELD": hasName | hasUntil, "+HELLO": hasProto | hasNow, "+OK": 0, "+PONG": 0, "+BYE": 0, "+KEPT": hasName,
+	"+DATA": hasName, "+WATCHING": hasName | hasState, "+END": 0,
+	"!EXPIRING": hasName | hasToken, "!LOST": hasName | hasToken, "!RENEWED": hasName | hasToken | hasUntil,
+	"!DRAIN": 0, "!CLOCK": 0, "!NOW": hasName | hasState,
 }
 
 // parseAnswer reads a line without its end. False: no redlockd of this protocol wrote it.
-func parseAnswer(line string) (*answer, bool) {
-	a := &answer{fence: -1, until: -1, now: -1, behind: -1, retry: -1, proto: -1, slot: -1}
+func parseAnswer(line string) (a answer, ok bool) {
+	a = answer{fence: -1, until: -1, now: -1, behind: -1, retry: -1, proto: -1, slot: -1}
 	for i := 0; i < len(line); i++ {
 		if line[i] < ' ' || line[i] > '~' {
-			return nil, false
+			return a, false
 		}
 	}
 	if strings.HasPrefix(line, "#") {
 		a.tag, line, _ = strings.Cut(line[1:], " ")
 		if a.tag == "" {
-			return nil, false
+			return a, false
 		}
 	}
 	a.text = strings.TrimLeft(line, " ")
@@ -49,13 +60,14 @@ func parseAnswer(line string) (*answer, bool) {
 		return a, true
 	}
 	if len(a.code) < 2 || !strings.Contains("+-!", a.code[:1]) {
-		return nil, false
+		return a, false
 	}
 	need, known := needs[a.code]
 	if !known && a.code[0] == '+' {
-		return nil, false
+		return a, false
 	}
-	return a, a.words(line) && a.has(need)
+	ok = a.words(line) && need&^a.parts() == 0
+	return a, ok
 }
 
 // words reads the name and the key=value words. A line in which a known key stands twice cannot be trusted.
@@ -132,14 +144,14 @@ func (a *answer) hasFeature(word string) bool {
 	return strings.Contains(","+a.features+",", ","+word+",")
 }
 
-func (a *answer) has(need string) bool {
-	return !(strings.Contains(need, "name") && a.name == "" ||
-		strings.Contains(need, "token") && !isToken(a.token) ||
-		strings.Contains(need, "state") && a.state == "" ||
-		strings.Contains(need, "fence") && a.fence <= 0 ||
-		strings.Contains(need, "until") && a.until < 0 ||
-		strings.Contains(need, "proto") && a.proto != 1 ||
-		strings.Contains(need, "now") && a.now < 0)
+func (a *answer) parts() (parts int) {
+	for i, has := range [...]bool{a.name != "", isToken(a.token), a.state != "", a.fence > 0, a.until >= 0, a.proto == 1,
+		a.now >= 0} {
+		if has {
+			parts |= 1 << i
+		}
+	}
+	return parts
 }
 
 func isToken(text string) bool {

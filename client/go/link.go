@@ -1,22 +1,32 @@
 package redlockd
 
 import (
-	"bufio"
+	"bytes"
+	"errors"
 	"net"
+	"os"
 	"runtime"
 	"sort"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"time"
 )
 
-// A link is one connection that was greeted. The client's mutex guards all but conn and in.
+// A link is one connection that was greeted. The client's mutex guards all but conn, and in belongs to who reads.
 type link struct {
 	client    *Client
 	conn      net.Conn
-	in        *bufio.Reader
-	local     bool   // a Unix socket
-	out       []byte // to be written
+	in        []byte        // what has come
+	done      int           // so much of it is done with
+	reading   bool          // somebody reads: the link's goroutine, or a caller
+	led       int           // so many times a caller did
+	leader    *call         // its caller reads
+	watched   bool          // the link's goroutine is to hear when the caller has read
+	takesOver bool          // the link's goroutine has the caller end its reading
+	turn      chan struct{} // there is something to read for the link's goroutine
+	woken     int           // so many callers who wait have had their answers by what was read last
+	local     bool          // a Unix socket
+	out       []byte        // to be written
 	spare     []byte
 	writing   bool          // a goroutine writes, and what is added to out too
 	bye       chan struct{} // closed at its end, or at +BYE
@@ -31,7 +41,7 @@ type link struct {
 	keeps     bool             // redlockd keeps names
 	greetings int              // how many HELLOs on a new connection are to tell its clock; 0: that is told
 	refuted   bool             // one of them has shown that a clock stood still
-	half      atomic.Int64     // ms: since when a line is being read that has not come as a whole; 0: none is
+	half      int64            // ms: since when a line is being read that has not come as a whole; 0: none is
 	daemon    *daemon
 	sample    sample
 	helloSent int64 // ms; 0: none is under way
@@ -57,7 +67,7 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	}
 	lk.ended = true
 	lk.sayBye()
-	lk.conn.SetWriteDeadline(time.Now())
+	lk.conn.SetDeadline(time.Now()) // nobody is to go on reading or writing
 	delete(c.links, lk)
 	if why.also == nil && c.binds(lk) {
 		// Only we have given it up. Its end would give back locks that are about to be resumed.
@@ -97,13 +107,7 @@ func (c *Client) unpark() {
 	if len(c.parked) == 0 || c.binds(nil) {
 		return
 	}
-	calls := append([]*call{}, c.queue...)
-	for lk := range c.links {
-		for _, k := range lk.calls {
-			calls = append(calls, k)
-		}
-	}
-	for _, k := range calls {
+	for _, k := range c.calls() {
 		if k.verb == "UNLOCK" {
 			return
 		}
@@ -141,33 +145,158 @@ func (c *Client) requeue(lk *link) {
 
 // ---- reading ----
 
+// Who asks, and finds nobody reading and nothing else asked, reads the answer itself: that is one goroutine fewer to wake.
+// The link's goroutine reads at all other times: for several callers, for one who waits long, and for none, since redlockd
+// tells of losses and renewals at any time. The client's mutex is held in the functions of this section, but not while
+// something is read.
+
+// read is the link's goroutine.
 func (lk *link) read() {
+	lk.client.mu.Lock()
+	defer lk.client.mu.Unlock()
+	for !lk.ended {
+		lk.reading = true
+		lk.receive()
+		lk.reading = false
+		if lk.woken > 0 && len(lk.calls) == 0 {
+			lk.standBy()
+		}
+	}
+}
+
+// standBy leaves the reading to callers, until none has read for a look or two, or several ask. It stands in for a caller
+// who cannot look after the end of its context while it reads.
+func (lk *link) standBy() {
 	c := lk.client
-	for {
-		a, err := lk.readLine()
-		c.mu.Lock()
-		answers := 0
-		for now := nowMS(); err == nil && !lk.ended; answers++ {
-			lk.heard, lk.pinged = now, 0
-			if a != nil {
-				c.heard(lk, a, now)
-			}
-			if !lk.hasLine() {
-				break
-			}
-			a, err = lk.readLine()
+	for seen := lk.led - 1; !lk.ended; {
+		same := lk.led == seen
+		seen = lk.led
+		if !lk.reading && (same || c.closed || len(lk.calls) > 0) {
+			break
 		}
-		if err != nil || lk.ended {
-			why, _ := err.(*Error)
-			c.linkBreak(lk, why)
-			c.mu.Unlock()
-			return
-		}
-		if answers > 0 && !lk.writing { // several callers go on, and what they ask now goes out together
-			lk.writeSoon()
+		wait, ended := lookMS*time.Millisecond, (<-chan struct{})(nil)
+		lk.watched = same
+		if same {
+			wait, ended = lk.leader.mayLead(), lk.leader.ended
 		}
 		c.mu.Unlock()
+		timer := time.NewTimer(wait)
+		over := same
+		select {
+		case <-lk.turn:
+			over = false
+		case <-ended:
+		case <-timer.C:
+		}
+		timer.Stop()
+		c.mu.Lock()
+		if over && lk.reading && lk.led == seen && !lk.ended {
+			lk.takesOver = true
+			lk.conn.SetReadDeadline(time.Now())
+			c.mu.Unlock()
+			<-lk.turn
+			c.mu.Lock()
+		}
 	}
+	lk.watched = false
+	if lk.takesOver && !lk.ended {
+		lk.takesOver = false
+		lk.conn.SetReadDeadline(time.Time{})
+	}
+}
+
+// lead has the caller of k read until it has its answer, unless somebody else reads.
+func (lk *link) lead(k *call) {
+	if lk.reading || lk.takesOver {
+		return
+	}
+	lk.reading, lk.leader = true, k
+	lk.led++
+	for !k.over && !lk.ended && !lk.takesOver {
+		lk.receive()
+	}
+	lk.reading, lk.leader = false, nil
+	if lk.watched || lk.client.closed || len(lk.calls) > 0 {
+		select {
+		case lk.turn <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// mayLead returns for how long: it is not seen while its caller reads that the time is over.
+func (k *call) mayLead() time.Duration {
+	left := k.late - nowMS()
+	if left > leadMS {
+		left = leadMS
+	}
+	return time.Duration(left) * time.Millisecond
+}
+
+// receive waits for something to read, and does what the lines say that have come.
+func (lk *link) receive() {
+	c := lk.client
+	c.mu.Unlock()
+	failed := lk.fill()
+	c.mu.Lock()
+	lk.woken = 0
+	for now := nowMS(); !lk.ended; {
+		a, whole, err := lk.line()
+		if err != nil {
+			c.linkBreak(lk, err)
+			return
+		}
+		if !whole {
+			break
+		}
+		lk.heard, lk.pinged, lk.half = now, 0, 0
+		if a.code != "" {
+			c.heard(lk, &a, now)
+		}
+	}
+	if failed != nil && !errors.Is(failed, os.ErrDeadlineExceeded) {
+		c.linkBreak(lk, failed)
+	}
+	if lk.half == 0 && len(lk.in) > lk.done {
+		lk.half = nowMS()
+		c.kick()
+	}
+	// What several callers ask now goes out together. A single one writes by itself.
+	if (lk.woken > 1 || lk.woken > 0 && len(lk.calls) > 0) && !lk.writing {
+		lk.writeSoon()
+	}
+}
+
+// fill reads what has come, or waits for it.
+func (lk *link) fill() *Error {
+	lk.in, lk.done = lk.in[:copy(lk.in, lk.in[lk.done:])], 0
+	n, err := lk.conn.Read(lk.in[len(lk.in):cap(lk.in)])
+	lk.in = lk.in[:len(lk.in)+n]
+	if err != nil {
+		return &Error{Err: ErrUnreachable, Text: "the connection ended: " + err.Error(), also: err}
+	}
+	return nil
+}
+
+// line takes the next line of what was read, if it is whole. An empty line has no code.
+func (lk *link) line() (a answer, whole bool, err *Error) {
+	rest := lk.in[lk.done:]
+	n := bytes.IndexByte(rest, '\n')
+	if n >= serverLineBytes || n < 0 && len(rest) >= serverLineBytes {
+		return a, false, &Error{Err: ErrProtocol, Text: "a line is longer than 2,048 bytes"}
+	}
+	if n < 0 {
+		return a, false, nil
+	}
+	lk.done += n + 1
+	text := strings.TrimSuffix(string(rest[:n]), "\r")
+	if text == "" {
+		return a, true, nil
+	}
+	if a, whole = parseAnswer(text); !whole {
+		err = &Error{Err: ErrProtocol, Text: "it said " + text}
+	}
+	return a, whole, err
 }
 
 func (lk *link) sayBye() {
@@ -302,7 +431,7 @@ func (lk *link) tickPing(now int64, soon func(int64)) {
 	if patience < patienceLeast {
 		patience = patienceLeast
 	}
-	if half := lk.half.Load(); half > 0 {
+	if half := lk.half; half > 0 {
 		stall := patience
 		if stall > stallMost {
 			stall = stallMost

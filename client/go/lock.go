@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -111,12 +112,12 @@ type Lock struct {
 	client   *Client
 	name     string
 	options  options
-	ctx      context.Context
-	cancel   context.CancelFunc
-	expiring chan struct{}
 	deadline atomic.Int64 // ms; 0: not held, or not known
 
 	// The client's mutex guards what follows.
+	ctx         context.Context // nil: nobody has asked for it
+	cancel      context.CancelFunc
+	expiring    chan struct{} // nil: neither anybody has asked for it nor there was a warning
 	state       lockState
 	err         error // why it is over
 	told        bool  // Unlock has returned err
@@ -146,12 +147,21 @@ type lockKey struct {
 	name   string
 }
 
-func newLock(c *Client, name string, o options) *Lock {
-	l := &Lock{client: c, name: name, options: o, slot: -1, depth: 1, expiring: make(chan struct{}, 1)}
+func newLock(c *Client, name string, opts []LockOption) (*Lock, error) {
+	l := &Lock{client: c, name: name, slot: -1, depth: 1}
+	o := &l.options
+	for _, opt := range opts {
+		opt(o)
+	}
+	if one := o.mode == "" && o.slots == 0 && !strings.Contains(name, ","); o.data != "" && (!one || o.lease) || o.atLeast > 0 && !one {
+		o.bad = "Data and AtLeast are for the exclusive lock of one name, and Data for no lease"
+	}
+	if o.bad != "" {
+		return nil, &Error{Err: ErrBadArg, Name: name, Text: o.bad}
+	}
 	l.reader = o.mode == "shared"
 	l.shared = l.reader
-	l.ctx, l.cancel = context.WithCancel(context.WithValue(context.Background(), lockKey{c, name}, l))
-	return l
+	return l, nil
 }
 
 func (l *Lock) isSession() bool { return !l.options.lease }
@@ -190,7 +200,17 @@ func (l *Lock) Until() time.Time {
 
 // Context is cancelled as soon as the lock is lost or unlocked; Err then says why. It is not bound to the context
 // that Lock got, and carries the lock for Reentrant.
-func (l *Lock) Context() context.Context { return l.ctx }
+func (l *Lock) Context() context.Context {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancel(context.WithValue(context.Background(), lockKey{l.client, l.name}, l))
+		if l.state == lockOver {
+			l.cancel()
+		}
+	}
+	return l.ctx
+}
 
 // Err returns nil while the lock is held, an error that is ErrLost when it was lost, and ErrNotHeld after Unlock.
 func (l *Lock) Err() error {
@@ -201,7 +221,18 @@ func (l *Lock) Err() error {
 
 // Expiring receives a value when less than a third of the lock's time is left and nobody has renewed it. It may still
 // get better.
-func (l *Lock) Expiring() <-chan struct{} { return l.expiring }
+func (l *Lock) Expiring() <-chan struct{} {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return l.warnings()
+}
+
+func (l *Lock) warnings() chan struct{} {
+	if l.expiring == nil {
+		l.expiring = make(chan struct{}, 1)
+	}
+	return l.expiring
+}
 
 // Fence returns a number that grows with every grant of the name, whoever gets it. Hand it to what the lock protects.
 // It is new when the lock was resumed on another connection: read it at each use. 0 for an attached lock.
@@ -274,7 +305,7 @@ func (l *Lock) unlock(ctx context.Context, keep int64) error {
 		}
 	}
 	request.keep = keep
-	_, err := c.ask(ctx, request, c.config.Timeout, unlockGrace)
+	err := c.ask(ctx, request, c.config.Timeout, unlockGrace)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Err == ErrNotHeld {
 		refused.also = ErrLost
@@ -312,10 +343,9 @@ func (l *Lock) prove(ctx context.Context, k *call) error {
 		c.mu.Unlock()
 		return err
 	}
-	k.lock, k.name, k.done = l, l.name, make(chan outcome, 1)
+	k.lock, k.name = l, l.name
 	if k.verb == "EXTEND" && k.ttl == 0 {
 		k.ttl = l.options.ttl
 	}
-	_, err := c.ask(ctx, k, c.config.Timeout, 0)
-	return err
+	return c.ask(ctx, k, c.config.Timeout, 0)
 }

@@ -88,7 +88,7 @@ func (c *Client) mustWait(k *call, lk *link, now int64) bool {
 
 func (c *Client) failQueue(err *Error) {
 	for _, k := range c.queue {
-		k.finish(nil, &Error{Err: err.Err, Name: k.name, Text: err.Text, also: err.also})
+		k.finish(&Error{Err: err.Err, Name: k.name, Text: err.Text, also: err.also})
 	}
 	c.queue = nil
 }
@@ -132,6 +132,7 @@ func (c *Client) tick(now int64) int64 {
 	for _, w := range c.watches {
 		c.tickWatch(w, now, soon)
 	}
+	c.giveUpLate(now, soon)
 	c.dropOld(now, soon)
 	if c.unpark(); len(c.parked) > 0 {
 		soon(now + lookAgain)

@@ -48,7 +48,7 @@ func (c *Client) Watch(ctx context.Context, name string) (<-chan State, error) {
 	k.watch = w
 	c.mu.Lock()
 	c.watches = append(c.watches, w)
-	if _, err := c.ask(ctx, k, c.config.Timeout, 0); err != nil {
+	if err := c.ask(ctx, k, c.config.Timeout, 0); err != nil {
 		c.mu.Lock()
 		c.endWatch(w, nil)
 		c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Client) watching(lk *link, k *call, a *answer) {
 			w.tell(a)
 		}
 	}
-	k.finish(a, nil)
+	k.finish(nil)
 }
 
 // notWatching ends the watch, unless the client asked by itself, on a new connection, and the refusal may pass.
@@ -119,7 +119,7 @@ func (c *Client) notWatching(k *call, err *Error, now int64) {
 	} else {
 		c.endWatch(k.watch, err)
 	}
-	k.finish(nil, err)
+	k.finish(err)
 }
 
 // tickWatch has redlockd tell the name on the present connection.

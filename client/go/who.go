@@ -32,7 +32,7 @@ func (c *Client) rows(ctx context.Context, verb, name string) ([]Row, error) {
 	}
 	k := newCall(verb, nil, name)
 	c.mu.Lock()
-	if _, err := c.ask(ctx, k, c.config.Timeout, 0); err != nil {
+	if err := c.ask(ctx, k, c.config.Timeout, 0); err != nil {
 		return nil, err
 	}
 	return k.rows, nil
