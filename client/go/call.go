@@ -22,6 +22,7 @@ type call struct {
 	own        bool            // RESUME, DOWNGRADE, WATCH: asked by the client itself, since a connection drains or is gone
 	first      bool            // DOWNGRADE: the program had no reason before to count as a reader
 	serial     uint64          // its tag
+	sent       int64           // ms
 	long       bool            // redlockd may let it wait
 	notOn      *link           // the draining link that has refused it
 	unsure     bool            // UNLOCK: a connection ended before the answer

@@ -25,6 +25,7 @@ type link struct {
 	takesOver bool          // the link's goroutine has the caller end its reading
 	turn      chan struct{} // there is something to read for the link's goroutine
 	woken     int           // so many callers who wait have had their answers by what was read last
+	prompt    bool          // the last answer to a call came within a look
 	local     bool          // a Unix socket
 	out       []byte        // to be written
 	spare     []byte
@@ -146,9 +147,9 @@ func (c *Client) requeue(lk *link) {
 // ---- reading ----
 
 // Who asks, and finds nobody reading and nothing else asked, reads the answer itself: that is one goroutine fewer to wake.
-// The link's goroutine reads at all other times: for several callers, for one who waits long, and for none, since redlockd
-// tells of losses and renewals at any time. The client's mutex is held in the functions of this section, but not while
-// something is read.
+// The link's goroutine reads at all other times: for several callers; where answers take long, so that looking costs more
+// than waking; and for none, since redlockd tells of losses and renewals at any time. The client's mutex is held in the
+// functions of this section, but not while something is read.
 
 // read is the link's goroutine.
 func (lk *link) read() {
@@ -158,7 +159,7 @@ func (lk *link) read() {
 		lk.reading = true
 		lk.receive()
 		lk.reading = false
-		if lk.woken > 0 && len(lk.calls) == 0 {
+		if lk.woken > 0 && lk.prompt && len(lk.calls) == 0 {
 			lk.standBy()
 		}
 	}
@@ -362,7 +363,7 @@ func (lk *link) send(k *call, now int64) {
 	if !lk.sample.same && now-lk.helloLast > helloStale {
 		lk.sendHello(now) // no lock was held for a while, and the deadline of the next needs a fresh sample
 	}
-	k.long = k.waitsOn(lk, now)
+	k.long, k.sent = k.waitsOn(lk, now), now
 	*lk.count(k.long)++
 	lk.calls[k.serial] = k
 	lk.out = k.line(lk.out, now, lk.repeats)
