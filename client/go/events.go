@@ -33,7 +33,9 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 			k.rows = append(k.rows, rowOf(a.text))
 		} else if k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
 			lk.forget(k)
-			lk.prompt = now-k.sent < lookMS
+			if lk.prompt++; now-k.sent >= lookMS {
+				lk.prompt = 0
+			}
 			if k.done != nil {
 				lk.woken++
 			}

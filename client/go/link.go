@@ -25,7 +25,7 @@ type link struct {
 	takesOver bool          // the link's goroutine has the caller end its reading
 	turn      chan struct{} // there is something to read for the link's goroutine
 	woken     int           // so many callers who wait have had their answers by what was read last
-	prompt    bool          // the last answer to a call came within a look
+	prompt    int           // so many answers to calls, one after the other, came within a look
 	local     bool          // a Unix socket
 	out       []byte        // to be written
 	spare     []byte
@@ -159,7 +159,7 @@ func (lk *link) read() {
 		lk.reading = true
 		lk.receive()
 		lk.reading = false
-		if lk.woken > 0 && lk.prompt && len(lk.calls) == 0 {
+		if lk.woken > 0 && lk.prompt >= promptMany && len(lk.calls) == 0 {
 			lk.standBy()
 		}
 	}
@@ -199,7 +199,7 @@ func (lk *link) standBy() {
 			c.mu.Lock()
 		}
 	}
-	lk.watched = false
+	lk.watched, lk.prompt = false, 0
 	if lk.takesOver && !lk.ended {
 		lk.takesOver = false
 		lk.conn.SetReadDeadline(time.Time{})
