@@ -320,3 +320,49 @@ func TestNamesMayBeBuiltFromAnything(t *testing.T) {
 		}
 	}
 }
+
+// A caller who reads its answer itself is told all the same when its context ends, or its time is over.
+func TestCallerWhoReadsIsToldOfItsEnd(t *testing.T) {
+	for _, want := range []error{ErrCancelled, ErrNoAnswer} {
+		listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		serve(t, listener, func(line string) string {
+			if strings.HasPrefix(line, "LOCK taken") {
+				<-over
+			}
+			return granting(line)
+		})
+		timeout := 10 * time.Second
+		if want == ErrNoAnswer {
+			timeout = 500 * time.Millisecond
+		}
+		c, _ := Open(Config{Address: listener.Addr().String(), Timeout: timeout})
+		led := func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.link != nil && c.link.led > 0
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		for end := time.Now().Add(20 * time.Second); !led() && time.Now().Before(end); {
+			if l, err := c.Lock(ctx, "job"); err == nil {
+				l.Unlock(ctx)
+			}
+		}
+		if !led() {
+			t.Error("no caller reads for itself")
+		}
+		if want == ErrCancelled {
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}
+		start := time.Now()
+		if _, err = c.Lock(ctx, "taken", Wait(0)); !errors.Is(err, want) || time.Since(start) > 5*time.Second {
+			t.Error(want, err, time.Since(start))
+		}
+		close(over)
+		cancel()
+		c.Close()
+	}
+}
