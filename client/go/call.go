@@ -148,8 +148,9 @@ func (c *Client) outcome(ctx context.Context, k *call, limit, grace time.Duratio
 	k.late, k.ended = k.giveUp, ctx.Done()
 	c.enqueue(k)
 	c.sendQueued(now)
-	if lk := c.link; lk != nil && len(lk.calls) == 1 && !lk.writing {
-		lk.writeAll() // nobody else asks, and so no lines come together
+	if lk := c.link; lk != nil && lk.asksOnly(k) && !lk.writing && lk.unheard < unheardMany {
+		lk.unheard++
+		lk.writeAll() // no lines come together
 		lk.lead(k)
 	} else if lk != nil {
 		lk.wakeWriter()

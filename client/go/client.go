@@ -15,6 +15,7 @@ const (
 	window         = 48           // requests under way that are answered at once: fewer than the 64 that redlockd spares
 	waits          = 256 - window // and that may wait: fewer than max_waits_per_client
 	inBytes        = 16384        // of what is read at once: at least a line of redlockd, and room for another
+	unheardMany    = 16           // after so many requests without any line no caller writes by itself
 	promptMany     = 8            // after so many prompt answers the next callers read for themselves
 	helloRepeats   = 3            // so often a first HELLO that was slow to be answered is repeated
 

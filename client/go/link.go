@@ -2,6 +2,7 @@ package redlockd
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -26,6 +27,7 @@ type link struct {
 	turn      chan struct{} // there is something to read for the link's goroutine
 	woken     int           // so many callers who wait have had their answers by what was read last
 	prompt    int           // so many answers to calls, one after the other, came within a look
+	unheard   int           // so many callers wrote since a line came
 	local     bool          // a Unix socket
 	out       []byte        // to be written
 	spare     []byte
@@ -74,7 +76,7 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 		// Only we have given it up. Its end would give back locks that are about to be resumed.
 		c.parked = append(c.parked, lk.conn)
 	} else {
-		lk.conn.Close()
+		hangUp(lk.conn)
 	}
 	now := nowMS()
 	if !c.closed {
@@ -118,7 +120,7 @@ func (c *Client) unpark() {
 
 func (c *Client) closeParked() {
 	for _, conn := range c.parked {
-		conn.Close()
+		hangUp(conn)
 	}
 	c.parked = nil
 }
@@ -206,6 +208,11 @@ func (lk *link) standBy() {
 	}
 }
 
+// asksOnly reports whether the call is all that redlockd was asked for and has not answered.
+func (lk *link) asksOnly(k *call) bool {
+	return len(lk.calls) == 1 && lk.calls[k.serial] == k
+}
+
 // lead has the caller of k read until it has its answer, unless somebody else reads.
 func (lk *link) lead(k *call) {
 	if lk.reading || lk.takesOver {
@@ -213,7 +220,7 @@ func (lk *link) lead(k *call) {
 	}
 	lk.reading, lk.leader = true, k
 	lk.led++
-	for !k.over && !lk.ended && !lk.takesOver {
+	for !k.over && lk.calls[k.serial] == k && !lk.ended && !lk.takesOver {
 		lk.receive()
 	}
 	lk.reading, lk.leader = false, nil
@@ -250,7 +257,7 @@ func (lk *link) receive() {
 		if !whole {
 			break
 		}
-		lk.heard, lk.pinged, lk.half = now, 0, 0
+		lk.heard, lk.pinged, lk.half, lk.unheard = now, 0, 0, 0
 		if a.code != "" {
 			c.heard(lk, &a, now)
 		}
@@ -300,6 +307,15 @@ func (lk *link) line() (a answer, whole bool, err *Error) {
 	return a, whole, err
 }
 
+// hangUp closes a connection, with the client's mutex held. TLS says goodbye first, which may wait for redlockd to read.
+func hangUp(conn net.Conn) {
+	if _, waits := conn.(*tls.Conn); waits {
+		go conn.Close()
+	} else {
+		conn.Close()
+	}
+}
+
 func (lk *link) sayBye() {
 	if !lk.byeSaid {
 		lk.byeSaid = true
@@ -332,7 +348,7 @@ func (lk *link) writeSoon() {
 }
 
 // writeAll writes the lines that have come together, until there are no more. The client's mutex is held, but not while
-// it writes. That does not block for long, since all requests that may be under way fit into the socket's buffer.
+// it writes, which blocks where redlockd does not read. So a caller writes only while it is heard of.
 func (lk *link) writeAll() {
 	for lk.writing = true; len(lk.out) > 0 && !lk.ended; {
 		out := lk.out

@@ -288,6 +288,28 @@ func TestStoppedProgramNoticesFirst(t *testing.T) {
 	}
 }
 
+// No caller waits for longer than it wants where redlockd stands still, and its socket is full.
+func TestNobodyWaitsForAFullSocket(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(w.unix)
+	for i := 0; i < 20; i++ { // from the first answers on, a caller writes and reads by itself
+		must[*Lock](t)(c.Lock(background, "full")).Unlock(background)
+	}
+	w.do("pause")
+	for i := 0; i < 1000; i++ {
+		ctx, cancel := context.WithTimeout(background, time.Millisecond)
+		start := time.Now()
+		_, err := c.Who(ctx, "full")
+		cancel()
+		if took := time.Since(start); err == nil || took > 5*time.Second {
+			t.Fatal("call", i, "took", took, err)
+		}
+	}
+	w.do("continue")
+	must[*Lock](t)(c.Lock(background, "full")).Unlock(background)
+}
+
 // The program that people copy out of README.md runs as it stands.
 func TestReadme(t *testing.T) {
 	t.Parallel()

@@ -3,12 +3,14 @@ package redlockd;
 import static redlockd.Checks.equal;
 import static redlockd.Checks.that;
 import static redlockd.Checks.thrown;
+import static redlockd.Checks.until;
 
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
@@ -16,6 +18,8 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
@@ -28,6 +32,7 @@ final class FakeTest {
 
     private final Path folder;
     private final List<String> heard = new CopyOnWriteArrayList<>();
+    private final CountDownLatch stalled = new CountDownLatch(1);
 
     private FakeTest(Path folder) {
         this.folder = folder;
@@ -65,6 +70,43 @@ final class FakeTest {
                 thrown(UnreachableException.class, () -> client.acquire("job"));
             }
             equal(List.of(), heard);
+            closes(Config.of(builder.address("tls://localhost:" + server.getLocalPort()), name -> null));
+        }
+    }
+
+    /** Where redlockd does not read, a thread that writes waits. Whoever closes the connection does not, and ends that. */
+    private void closes(Config config) throws Exception {
+        Transport transport = Transport.open(config.places().get(0), config);
+        AtomicLong written = new AtomicLong();
+        transport.write(ByteBuffer.wrap("STALL\n".getBytes()));
+        Thread writer = Session.thread("writer", () -> {
+            try {
+                while (true) {
+                    transport.write(ByteBuffer.wrap(new byte[4096]));
+                    written.incrementAndGet();
+                }
+            } catch (IOException e) {
+                // The connection was closed.
+            }
+        });
+        until("the thread waits", () -> {
+            long before = written.get();
+            sleep(200);
+            return before > 0 && before == written.get();
+        });
+        Thread closing = Session.thread("closing", transport::close);
+        closing.join(20_000);
+        that(!closing.isAlive(), "close() does not wait");
+        writer.join(20_000);
+        that(!writer.isAlive(), "the thread that wrote goes on");
+        stalled.countDown();
+    }
+
+    private static void sleep(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -105,9 +147,13 @@ final class FakeTest {
                 BufferedReader in = new BufferedReader(new InputStreamReader(socket.getInputStream()));
                 for (String line; (line = in.readLine()) != null;) {
                     heard.add(line);
+                    if (line.equals("STALL")) {
+                        stalled.await();
+                        break;
+                    }
                     socket.getOutputStream().write((answer(line) + "\n").getBytes());
                 }
-            } catch (IOException e) {
+            } catch (IOException | InterruptedException e) {
                 // The client has refused the server, or the test has ended.
             }
         }

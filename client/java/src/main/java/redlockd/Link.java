@@ -170,8 +170,11 @@ final class Link {
                     reader = Thread.currentThread();
                     awake = false;
                     session.leave();
-                    read(null);
-                    session.enter();
+                    try {
+                        read(null);
+                    } finally {
+                        session.enter();
+                    }
                 } else if (lent) {
                     lent = false;
                     returned.awaitNanos(LENT_NS);
@@ -313,6 +316,11 @@ final class Link {
         }
         writing = true;
         return true;
+    }
+
+    /** Whether writing may wait for redlockd to read. */
+    boolean blocksWriters() {
+        return !lends;
     }
 
     void write() {

@@ -127,10 +127,14 @@ final class Request {
         over = true;
     }
 
-    /** Whether the thread that waits reads the answer itself. A virtual one would keep its carrier from all others. */
+    /** Whether a thread waits that may read. A virtual one would keep its carrier from all others. */
+    boolean hasReader() {
+        return waiter != null && !waiter.getClass().getName().equals("java.lang.VirtualThread");
+    }
+
+    /** Whether the thread that waits reads the answer itself. */
     boolean isReadBy(Link on) {
-        return state == State.SENT && link == on && waiter != null && !over
-                && !waiter.getClass().getName().equals("java.lang.VirtualThread");
+        return state == State.SENT && link == on && !over && hasReader();
     }
 
     /** Wakes the thread that waits. Called outside the mutex, since it may ask for the mutex at once. */

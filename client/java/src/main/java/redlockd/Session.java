@@ -101,7 +101,17 @@ final class Session {
         for (Request request : over) {
             request.tell();
         }
-        while (link != null) {
+        if (link != null && link.blocksWriters()) {
+            Link slow = link;
+            RedlockClient.Builder.EVENTS.execute(() -> write(slow));
+        } else if (link != null) {
+            write(link);
+        }
+    }
+
+    /** Writes on this connection, and on all others where there is something to write. */
+    private void write(Link first) {
+        for (Link link = first; link != null;) {
             link.write();
             mutex.lock();
             link.written();
@@ -120,10 +130,10 @@ final class Session {
         return null;
     }
 
-    /** Whether {@link #leave} will wake a thread that waits. */
+    /** Whether {@link #leave} will wake a thread that may read. */
     boolean wakes() {
         for (Request request : finished) {
-            if (request.waiter != null) {
+            if (request.hasReader()) {
                 return true;
             }
         }

@@ -13,6 +13,9 @@ import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Bytes to and from redlockd. Any thread reads and any thread writes, one at a time each. An interrupt of that thread
@@ -128,10 +131,12 @@ interface Transport extends AutoCloseable {
 
     /** TLS over TCP. Both reading and writing block, and hear no interrupt. */
     final class OverTls implements Transport {
+        private static final int CLOSING_MS = 2000;
+
+        private final Socket plain = new Socket();
         private final Socket socket;
 
         OverTls(Address address, InetSocketAddress to, Config config) throws IOException {
-            Socket plain = new Socket();
             try {
                 plain.setTcpNoDelay(true);
                 plain.connect(to, CONNECT_MS);
@@ -153,8 +158,15 @@ interface Transport extends AutoCloseable {
             bytes.position(bytes.limit());
         }
 
+        /** In other threads: TLS says goodbye, which waits for a thread that writes, and for the other end to read. */
         @Override
         public void close() {
+            Executor threads = RedlockClient.Builder.EVENTS;
+            threads.execute(() -> close(socket));
+            CompletableFuture.delayedExecutor(CLOSING_MS, TimeUnit.MILLISECONDS, threads).execute(() -> close(plain));
+        }
+
+        private static void close(Socket socket) {
             try {
                 socket.close();
             } catch (IOException e) {
