@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * unlock in a second.
  */
 final class Bench {
-    private static final long WARM_UP_NS = 2_000_000_000L; // for the JVM to compile the code that runs often
+    private static final long WARM_UP_NS = 5_000_000_000L; // for the JVM to compile the code that runs often
 
     private Bench() {}
 
