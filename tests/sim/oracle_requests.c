@@ -134,16 +134,16 @@ static bool is_cut(const struct sim_world *w, const struct sim_daemon *d, uint32
     return d->stall.open && kept < d->quorum;
 }
 
-/* Whether only a quorum's clocks are known to the daemon, and one of them is ahead. */
+/* Whether so many of the clocks that the daemon knows are ahead that no more than a minority of them is not. */
 static bool knows_few_clocks(const struct sim_world *w, const struct sim_daemon *d)
 {
-    unsigned known = 0, ahead = 0;
+    unsigned known = 0, ahead = 0, minority = d->masters - d->first - d->quorum;
     for (unsigned i = d->first; i < d->masters; i++) {
         bool told = d->node[i].time_rtt_us > 0 && d->node[i].time_behind_ms == coordinator_behind_ms(d->core);
         known += told;
         ahead += told && w->master[i].set_ahead;
     }
-    return ahead > 0 && known <= d->quorum;
+    return ahead > 0 && ahead + minority >= known;
 }
 
 void oracle_proposes(struct sim_world *w, const struct sim_daemon *d, uint64_t fence)
@@ -155,7 +155,7 @@ void oracle_proposes(struct sim_world *w, const struct sim_daemon *d, uint64_t f
 
 /* Where the clocks of more than a minority are behind, so are proposals; after a loss of memory fences may fall. Where
  * as many are ahead, they let a daemon that is ahead as well propose more than the masters' quarantine makes up for. So
- * does one that is ahead where the daemon knows only a quorum's. */
+ * do fewer where the daemon does not know all clocks. */
 static bool median_is_wrong(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned back = 0, ahead = 0;

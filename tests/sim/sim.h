@@ -395,7 +395,7 @@ struct sim_world {
     bool quick_links; /* no answer takes long */
     bool true_clocks; /* no master's clock jumps or drifts */
     bool wall_ahead;  /* a daemon's wall clock was further ahead than it may be ... */
-    bool far_fence;   /* ... and it proposed more than masters' clocks allow, as it knew only a quorum's */
+    bool far_fence;   /* ... and it proposed more than masters' clocks allow, as it did not know all */
     bool only_backs;  /* the only faults are masters' clocks that are set back, and daemons that crash */
     int64_t keys_us;  /* when a daemon waited last for keys that are in the way of a change */
     bool odd_over;    /* the odd daemon has the others' configuration now */

@@ -149,6 +149,35 @@ T(a_lease_that_is_over_is_not_asked_behind_its_release)
     EXPECT("m0-2 RELEASE job T1 *", "s1 !LOST job token=T1 reason=expired");
 }
 
+/* A master that did not run a command is not asked again, behind the release, for a lease that is over. */
+T(a_renewal_that_was_not_run_is_not_repeated_behind_a_release)
+{
+    start(3);
+    grant(1, "LOCK job");
+    at(1100);
+    hears("0-2", "letter job");
+    work();
+    forget();
+    at_without_work(15000);
+    ask(2, "UNLOCK job token=T1");
+    vote("0", "EXTEND NOT_RUN");
+    work();
+    EXPECT("m0-2 RELEASE job T1 *", "s1 !LOST job token=T1 reason=expired");
+}
+
+T(nor_is_the_key_of_a_list_set_behind_its_release)
+{
+    start(3);
+    ask(1, "LOCK a,b");
+    vote("0-1", "SET YES, ZADD 2");
+    forget();
+    at_without_work(15000);
+    ask(2, "UNLOCK a,b token=T1");
+    vote("2", "SET NOT_RUN");
+    work();
+    EXPECT("m0-2 RELEASE a,b T1", "s1 !LOST a,b token=T1 reason=expired");
+}
+
 T(nothing_is_asked_where_nothing_is_held)
 {
     start(3);

@@ -62,11 +62,14 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 }
 
 /* Whether a command that a master did not run (NOSCRIPT) is still to be run. A command for a lease is, as
- * long as the lease is held; any other, as long as the round is open. */
+ * long as the lease is held, which after a pause may be over before its own timer has run; any other, as long as the
+ * round is open. */
 static bool is_wanted(const struct coordinator *c, const struct round *round)
 {
-    bool held = pool_find(&c->leases, round->lease) != NULL;
-    return held || (round->lease == 0 && round->phase != ROUND_DECIDED);
+    const struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease != NULL)
+        return c->now_ms < lease->until_ms;
+    return round->lease == 0 && round->phase != ROUND_DECIDED;
 }
 
 static void votes_count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)

@@ -81,6 +81,7 @@ static void use_places(struct coordinator *c, const struct coordinator_set *next
         if (!(masters_without(next->of, before) & masters_bit(i)))
             continue;
         m->memory.there = m->memory.heard_once = m->handshake.ended_once = false;
+        m->clock.unsure = true; /* the last reading is of the server that had the place before */
         memset(&m->memory.shows, 0, sizeof m->memory.shows);
         m->since_ms = c->now_ms;
         if (c->config.masters <= i)
