@@ -123,6 +123,10 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
     case COMMAND_DOWN: oracle_sends_down(w, d, action, tok); return;
     case COMMAND_RELEASE: sends_release(w, d, tok, other); return;
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command, name); return;
+    case COMMAND_LOOK:
+        if (command->slots != name_slots(w, name))
+            w->misled_us = w->now_us;
+        return;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
     case COMMAND_EXTEND:

@@ -386,19 +386,20 @@ struct sim_world {
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     unsigned keys;                    /* the names, and the slots of all names where some have slots */
     int64_t full_us;                  /* the longest quarantine */
-    bool far_clocks;  /* masters' clocks are set back by hours: keys live on until somebody waits for them */
-    int64_t keep_us;  /* the longest time for which a name is kept */
-    int64_t jump_us;  /* the time by which a key may live longer, since clocks are set back */
-    bool old_data;    /* a master will come back with data of before */
-    bool rubbish;     /* a stranger will write to a marker: daemons then judge no memory */
-    bool early_stall; /* a host stood still while its daemon read clocks for the first time */
-    bool quick_links; /* no answer takes long */
-    bool true_clocks; /* no master's clock jumps or drifts */
-    bool wall_ahead;  /* a daemon's wall clock was further ahead than it may be ... */
-    bool far_fence;   /* ... and it proposed more than masters' clocks allow, as it did not know all */
-    bool only_backs;  /* the only faults are masters' clocks that are set back, and daemons that crash */
-    int64_t keys_us;  /* when a daemon waited last for keys that are in the way of a change */
-    bool odd_over;    /* the odd daemon has the others' configuration now */
+    bool far_clocks;   /* masters' clocks are set back by hours: keys live on until somebody waits for them */
+    int64_t keep_us;   /* the longest time for which a name is kept */
+    int64_t jump_us;   /* the time by which a key may live longer, since clocks are set back */
+    bool old_data;     /* a master will come back with data of before */
+    bool rubbish;      /* a stranger will write to a marker: daemons then judge no memory */
+    bool early_stall;  /* a host stood still while its daemon read clocks for the first time */
+    bool quick_links;  /* no answer takes long */
+    bool true_clocks;  /* no master's clock jumps or drifts */
+    int64_t misled_us; /* when a daemon last told masters another number of slots than the name has */
+    bool wall_ahead;   /* a daemon's wall clock was further ahead than it may be ... */
+    bool far_fence;    /* ... and it proposed more than masters' clocks allow, as it did not know all */
+    bool only_backs;   /* the only faults are masters' clocks that are set back, and daemons that crash */
+    int64_t keys_us;   /* when a daemon waited last for keys that are in the way of a change */
+    bool odd_over;     /* the odd daemon has the others' configuration now */
     uint16_t others_wrote; /* masters that a daemon but for the odd one has given its number */
     bool healing;          /* second phase */
     unsigned heal_phase;

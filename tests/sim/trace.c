@@ -13,10 +13,11 @@ static const char *const VERBS[] = {
 };
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
-static const char *const REPLIES[] = {
-    "LOCKED", "UNLOCKED", "KEPT",    "EXTENDED", "HELD",    "OK",        "HELLO",   "PONG",       "BROKEN",
-    "BYE",    "BUSY",     "TIMEOUT", "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",    "LIMIT",      "DRAINING",
-    "DENIED", "AUTH",     "BADVERB", "BADARG",   "BADLINE", "BADTAG",    "TOOLONG", "UNSUPPORTED"};
+static const char *const REPLIES[] = {"LOCKED",   "UNLOCKED", "KEPT",     "EXTENDED",   "HELD",      "DATA",
+                                      "WATCHING", "OK",       "HELLO",    "PONG",       "BROKEN",    "BYE",
+                                      "BUSY",     "TIMEOUT",  "NOQUORUM", "NOTHELD",    "CANCELLED", "MODE",
+                                      "LIMIT",    "DRAINING", "DENIED",   "AUTH",       "BADVERB",   "BADARG",
+                                      "BADLINE",  "BADTAG",   "TOOLONG",  "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES",  "NO",   "NUMBER", "INFO",  "GROUP",   "UNREADABLE", "TOKEN",
                                     "DATA", "SEEN", "LOOKED", "HEARD", "UNHEARD", "NOT_RUN",    "ERROR"};
 _Static_assert(sizeof(VOTES) / sizeof(VOTES[0]) == VOTE_ERROR + 1, "each kind of vote has its word");
