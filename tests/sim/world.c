@@ -309,8 +309,9 @@ static void world_clear(struct sim_world *w)
     w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
     w->now_us = 0;
     w->items = 0;
-    w->healing = w->odd_over = false;
+    w->healing = w->odd_over = w->wall_ahead = w->far_fence = false;
     w->others_wrote = 0;
+    w->keys_us = w->misled_us = 0;
     w->heal_phase = 0;
     w->invariant = 0;
     w->why[0] = '\0';
