@@ -61,6 +61,7 @@ struct world {
     uint64_t slot_fences[SINGLE_NAMES][SLOTS_MAX];
     bool lied;   /* no vote proves anything any more */
     bool forgot; /* a master restarted */
+    bool unsure; /* a session gave a slot back, and which of its slots that was is not known */
     bool draining;
     struct fake_master masters[MASTERS]; /* the last, since only master_start() clears them */
 };
