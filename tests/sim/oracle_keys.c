@@ -313,9 +313,16 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
         return;
     }
     const struct sim_tok *t = &w->oracle.tok[msg->tok];
-    bool left = false;
+    bool left = false, whole = true;
     FOR_NAMES(n, t->name)
-    left |= store_keeps_ms(master_key(m, n), clock_ms(&m->clock, w->now_us), msg->tok) != 0;
+    {
+        bool is_there = store_keeps_ms(master_key(m, n), clock_ms(&m->clock, w->now_us), msg->tok) != 0;
+        left |= is_there;
+        whole &= is_there;
+    }
+    /* A list is set back as a whole: not where the key of one name ended by itself since, as the others will. */
+    if (left && !whole && t->parent != 0 && (!t->granted || t->undelivered))
+        return;
     if (left && !t->broken && !(t->blocked & oracle_bit(m->index)))
         violation(w, 7,
                   "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
