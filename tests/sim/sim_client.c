@@ -495,7 +495,7 @@ static void client_unlocked(struct sim_world *w, struct sim_client *c, const str
     client_next(w, c);
 }
 
-/* What a mistaken client said of a name's slots stands on the masters for two max_ttl. */
+/* The masters keep for two max_ttl what a mistaken client said of a name's slots. */
 static bool is_misled(const struct sim_world *w, const struct reply *reply)
 {
     int64_t stands_us = 2 * w->plan->param[P_MAX_TTL] * 1000 + 2 * w->plan->param[P_TAIL] + w->jump_us;

@@ -278,7 +278,7 @@ T(a_clock_that_is_ahead_enters_no_fence)
     EXPECT_LAST(zadd);
 }
 
-/* One master is ahead, and another away: its last TIME shows which of the two in reach is right, for an hour. */
+/* A master that is away has told its TIME, which shows for an hour which of the two in reach is right. */
 T(a_master_that_is_away_has_told_its_clock)
 {
     char zadd[64];
