@@ -17,7 +17,7 @@ func (c *Client) dial() {
 	c.dialing = false
 	defer c.kick()
 	if err == nil && c.closed {
-		lk.conn.Close()
+		hangUp(lk.conn)
 	} else if err == nil {
 		c.linkUp(lk, hello, received)
 	} else {

@@ -165,20 +165,22 @@ bool world_leaves(struct world *w, const struct token *token, uint64_t session)
 
 uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session, bool keeps)
 {
+    bool sure = !w->unsure;
     for (unsigned i = 1; i <= HOLDS; i++) {
         struct belief *hold = &w->holds[(w->next_hold + HOLDS - i) % HOLDS];
         if (!hold->held || hold->names != names || hold->session != session)
             continue;
         if (hold->slot != 0 && hold->depth > 1) {
             hold->depth--;
-            return w->unsure ? 0 : hold->slot;
+            return sure ? hold->slot : 0;
         }
         if (keeps && hold->slot != 0) /* that is refused */
             return 0;
         hold->held = false;
         if (hold->slot != 0 && hold->until_ms > w->now_ms)
-            return w->unsure ? 0 : hold->slot;
-        w->unsure |= hold->slot != 0; /* the daemon may have it still */
+            return sure ? hold->slot : 0;
+        sure = false;                 /* the daemon may have it still, ... */
+        w->unsure |= hold->slot != 0; /* ... and then it has the next one after this request, too */
     }
     return 0;
 }

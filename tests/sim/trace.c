@@ -12,7 +12,8 @@ static const char *const VERBS[] = {
 #include "proto/command.def"
 };
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
-                                       "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
+                                       "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW",
+                                       "WHO",   "BREAK",  "DATA",   "WATCH", "UNWATCH"};
 static const char *const REPLIES[] = {"LOCKED",   "UNLOCKED", "KEPT",     "EXTENDED",   "HELD",      "DATA",
                                       "WATCHING", "OK",       "HELLO",    "PONG",       "BROKEN",    "BYE",
                                       "BUSY",     "TIMEOUT",  "NOQUORUM", "NOTHELD",    "CANCELLED", "MODE",
@@ -20,6 +21,8 @@ static const char *const REPLIES[] = {"LOCKED",   "UNLOCKED", "KEPT",     "EXTEN
                                       "BADLINE",  "BADTAG",   "TOOLONG",  "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES",  "NO",   "NUMBER", "INFO",  "GROUP",   "UNREADABLE", "TOKEN",
                                     "DATA", "SEEN", "LOOKED", "HEARD", "UNHEARD", "NOT_RUN",    "ERROR"};
+_Static_assert(sizeof(REQUESTS) / sizeof(REQUESTS[0]) == VERB_UNWATCH + 1, "each request has its word");
+_Static_assert(sizeof(REPLIES) / sizeof(REPLIES[0]) == REPLY_CODES, "each reply has its word");
 _Static_assert(sizeof(VOTES) / sizeof(VOTES[0]) == VOTE_ERROR + 1, "each kind of vote has its word");
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
 static const char *const LOST[] = {"expired", "max",   "gone",   "released", "moved",

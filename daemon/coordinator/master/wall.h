@@ -6,8 +6,8 @@
  * were read within F (fresh.h), and the others within an hour. With fewer, only this host's clock is known. A
  * majority of masters whose clocks are behind makes proposals lower than they were, so that fences may fall if
  * these masters forget as well. A majority that is ahead lets a daemon that is ahead, too, propose more than the
- * masters' quarantine makes up for, with the same end. Each clock that
- * is not known makes that one fewer, since at most a minority may be behind: one is enough while only Q are known. */
+ * masters' quarantine makes up for, with the same end. Each clock that is not known makes that one master fewer,
+ * since at most a minority may be behind: one is enough while only Q are known. */
 #ifndef REDLOCKD_MASTER_WALL_H
 #define REDLOCKD_MASTER_WALL_H
 

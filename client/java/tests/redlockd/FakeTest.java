@@ -91,7 +91,7 @@ final class FakeTest {
         });
         until("the thread waits", () -> {
             long before = written.get();
-            sleep(200);
+            Thread.sleep(200);
             return before > 0 && before == written.get();
         });
         Thread closing = Session.thread("closing", transport::close);
@@ -100,14 +100,6 @@ final class FakeTest {
         writer.join(20_000);
         that(!writer.isAlive(), "the thread that wrote goes on");
         stalled.countDown();
-    }
-
-    private static void sleep(long ms) {
-        try {
-            Thread.sleep(ms);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     private void keytool(String... arguments) throws Exception {
