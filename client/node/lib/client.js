@@ -25,6 +25,9 @@ class Client {
   #inside = undefined; // AsyncLocalStorage of what reentrant using() holds
 
   constructor(options = {}) {
+    if (typeof options !== 'object' || options === null) {
+      throw new BadArgumentError(`new Client() takes an object, as { address: 'host:7335' }, not ${JSON.stringify(options)}`);
+    }
     for (const key of Object.keys(options)) {
       if (!CLIENT_OPTIONS.includes(key)) throw new BadArgumentError(`there is no option ${key}: ${CLIENT_OPTIONS.join(', ')}`);
     }

@@ -70,6 +70,9 @@ test('what is not allowed is refused before anything is sent', async () => {
   assert.throws(() => client.attach('job\nQUIT', TOKEN), BadArgumentError);
   assert.equal(client.attach('a,b', TOKEN).name, 'a,b');
   assert.throws(() => new Client({ adress: 'x' }), BadArgumentError);
+  for (const wrong of ['127.0.0.1:7335', null]) {
+    assert.throws(() => new Client(wrong), (error) => error instanceof BadArgumentError && /takes an object/.test(error.message));
+  }
   assert.throws(() => new Client({ client: 'a\nQUIT' }), BadArgumentError);
   const aborted = client.lock('job', { signal: AbortSignal.abort(new Error('why')) });
   await assert.rejects(aborted, (error) => error instanceof CancelledError && error.cause.message === 'why');
