@@ -46,6 +46,14 @@ static void no_daemon_is_behind(void)
     coordinator_daemons(core, &(struct coordinator_daemons){.lowest_step = UINT32_MAX, .knows_steps = true});
 }
 
+static void step_until(uint32_t number)
+{
+    while (row_now().step < number && now < 200000) {
+        no_daemon_is_behind();
+        handshakes_until(now + 1000);
+    }
+}
+
 #define EXPECT_STEP(number, is)                    \
     do {                                           \
         ck_assert_uint_eq(row_now().step, number); \
@@ -97,6 +105,60 @@ T(one_of_three_is_replaced)
     handshakes_until(now + FULL + 2000);
     ck_assert_uint_eq(coordinator_places(core), 14);
     EXPECT_MASTER(3, "up");
+    forget();
+}
+
+/* This host's clock is an hour ahead, so that the clock of the masters bounds the fence. */
+static void expect_fence(const char *masters, int64_t clock_ms)
+{
+    char zadd[64];
+    wall_offset_us = (clock_ms + 3600000) * 1000;
+    handshakes_until(now + 1000);
+    forget();
+    ask(1, "LOCK job");
+    snprintf(zadd, sizeof zadd, "m%s ZADD job %" PRId64, masters, (now + clock_ms + MAX_TTL / 2) * 1000);
+    EXPECT_LAST(zadd);
+}
+
+static void to_generation_1(void)
+{
+    struct coordinator_set next = set_of(1);
+    begin(0, false);
+    reach(0, 2);
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    dial(3);
+    shake(3);
+    handshakes_until(now + 2000);
+    step_until(2);
+}
+
+/* By the clock of the master that has left, two of the others would be wrong. */
+T(a_master_that_has_left_has_no_say_in_the_clock)
+{
+    markers[2].clock_ms += 20000;
+    markers[3].clock_ms += 20000;
+    to_generation_1();
+    ck_assert_uint_eq(row_now().voters, 14);
+    expect_fence("1-3", markers[2].clock_ms);
+    vote("1-3", "SET YES, ZADD YES");
+    forget();
+}
+
+/* By the clock of the server that had the place before, the other of the two in reach would be right. */
+T(a_place_that_another_server_takes_has_told_no_clock)
+{
+    markers[2].clock_ms += 20000;
+    to_generation_1();
+    handshakes_until(now + FULL + 2000);
+    ck_assert_uint_eq(coordinator_places(core), 14);
+    struct coordinator_set next = set_of(2);
+    next.of = 1 << 0 | 1 << 2 | 1 << 3;
+    ck_assert_int_eq(coordinator_reload(core, &next).group, RELOAD_TAKEN);
+    lose(0);
+    step_until(4);
+    ck_assert_uint_eq(row_now().voters, next.of);
+    expect_fence("2-3", markers[2].clock_ms);
+    vote("2-3", "SET YES, ZADD YES");
     forget();
 }
 
