@@ -161,6 +161,35 @@ T(what_ran_out_is_set_again)
     EXPECT("s1 !RENEWED job token=T1 valid=1977 until=5977", "m2 HEAL job T1 1700000005977");
 }
 
+/* A RESUME that found no quorum had moved the token, and set it back: nobody has released it. */
+T(what_was_moved_and_set_back_is_set_again_when_it_has_run_out)
+{
+    start(3);
+    grant(1, "LOCK job ttl=2s");
+    ask(2, "RESUME job token=T1");
+    ask(1, "EXTEND job token=T1");
+    vote("2", "MOVE YES, EXTEND NO");
+    at(1050);
+    EXPECT_LAST("s1 #3 -NOQUORUM *");
+    vote("0-1", "MOVE YES, EXTEND NO, MOVE YES");
+    vote("2", "MOVE YES");
+    at(1600);
+    vote("0-2", "EXTEND 2000");
+    lose(2);
+    for (int64_t ms = 2200; ms < 4400; ms += 600) {
+        at(ms);
+        vote("0-1", "EXTEND 2000");
+    }
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    at(4600);
+    forget();
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 2000");
+    EXPECT("s1 !RENEWED *", "m2 HEAL job T1 *");
+}
+
 static void renew_until(int64_t ms)
 {
     while (now < ms) {

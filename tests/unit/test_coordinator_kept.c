@@ -543,6 +543,31 @@ T(a_master_where_it_was_released_is_not_healed)
     ck_assert_uint_eq(kept_names(), 1);
 }
 
+/* Two masters missed the lock for as long as a RESUME had moved it. They have its mark, so nobody has released that. */
+T(a_lock_that_a_resume_had_moved_was_not_released)
+{
+    held(3);
+    ask(2, "RESUME job token=T1");
+    ask(1, "EXTEND job token=T1");
+    vote("0-1", "MOVE YES, EXTEND NO");
+    vote("2", "MOVE YES, EXTEND NO");
+    at(1150);
+    EXPECT_LAST("s2 #2 -NOQUORUM *");
+    vote("0-2", "EXTEND 10000, ZADD YES, MOVE YES");
+    forget();
+    ask(1, "UNLOCK job keep=1h");
+    EXPECT("m0-2 MOVE job T1 T3");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND " HOUR);
+    EXPECT("m0-2 EXTEND job T3 " HOUR " *", "s1 #4 +KEPT job *");
+    hears("0", "letter job");
+    at(1170);
+    vote("0-1", "EXTEND 3600000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-2 EXTEND job T3 1 most=0");
+    ck_assert_uint_eq(kept_names(), 1);
+}
+
 /* A mark that is there again came with older data, which the next probe will show. */
 T(a_mark_that_came_back_where_it_was_released_proves_nothing)
 {

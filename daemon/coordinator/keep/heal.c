@@ -213,6 +213,8 @@ static void extended(struct coordinator *c, struct lease *lease, const struct ro
                      uint64_t ttl_ms)
 {
     lease->copies.sent |= masters_bit(master);
+    /* Where it was missing before, a RESUME had moved it, and set it back. */
+    lease->copies.released_elsewhere = masters_without(lease->copies.released_elsewhere, masters_bit(master));
     acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->longest_ttl_ms)));
 }
 

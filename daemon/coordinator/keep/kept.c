@@ -223,6 +223,8 @@ static void is_kept(struct coordinator *c, struct kept *kept, struct round *roun
         round->tally.refused | round->tally.failed | masters_without(c->extenders, round->tally.asked);
     kept->confirmed = round->tally.granted;
     kept->had = 0; /* of the others the lock's key is known, and no mark */
+    /* Elsewhere it was missing for a while, since a RESUME had moved it, and set it back. */
+    kept->gone &= round->tally.refused;
     kept_is_at(kept, kept->confirmed);
     kept_begins(c, kept);
     kept_heal(c, kept, masters_without(without, kept->gone));
