@@ -34,6 +34,18 @@ static bool is_remembered(const struct coordinator *c, const struct master *m)
            c->now_ms - m->memory.good_at_ms < master_group_px_ms(c) - KEEP_MARGIN_MS;
 }
 
+/* The same of a master that this daemon does not know, since the handshake that read the key was refused, or cut off. */
+static bool was_shown(const struct coordinator *c, const struct master *m)
+{
+    return m->memory.shown_run_id[0] != 0 &&
+           c->now_ms - m->memory.shown_at_ms < master_group_px_ms(c) - KEEP_MARGIN_MS;
+}
+
+static bool is_run_shown(const struct master *m)
+{
+    return memcmp(m->memory.shown_run_id, master_run(m), RUN_ID_HEX) == 0;
+}
+
 /* The key lets the master vote, and shows a time (from=) or belongs to a run that this daemon has not seen
  * yet. If another daemon had doubted the master, this daemon would have seen that while the time lay ahead,
  * since it looked here within a full quarantine. So the key was gone, or another server answers, and a
@@ -92,7 +104,7 @@ static void note_time(const struct coordinator *c, struct master *m, const struc
         return;
     /* The key may have been written after TIME was answered. */
     bool over = from_ms <= m->clock.time_ms + c->config.node_timeout_ms;
-    bool same = memcmp(m->memory.shown_run_id, master_run(m), RUN_ID_HEX) == 0;
+    bool same = is_run_shown(m);
     bool lately = c->now_ms - m->memory.shown_at_ms < c->full_ms - c->config.node_timeout_ms;
     bool later = from_ms > m->memory.shown_ms && lately;
     if (same && (from_ms < m->memory.shown_ms || (later && over)))
@@ -187,8 +199,8 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
     }
     if (m->memory.unreadable || generation_is_under_way(c))
         return WHY_MEMORY;
-    if (is_remembered(c, m))
-        return same ? WHY_MEMORY : WHY_RESTART;
+    if (is_remembered(c, m) || was_shown(c, m))
+        return same || is_run_shown(m) ? WHY_MEMORY : WHY_RESTART;
     if (!is_up_for_long(c, m))
         return WHY_RESTART;
     return is_marked_elsewhere(c, m) ? WHY_MEMORY : WHY_NONE;

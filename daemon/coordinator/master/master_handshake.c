@@ -98,6 +98,8 @@ static void handshake_decide(struct coordinator *c, struct master *m, const stru
         why = m->handshake.refusal;
     if (why == WHY_NONE)
         why = m->handshake.has_info ? why_refused(c, m, &m->handshake.info) : WHY_NOPERM;
+    if (why != WHY_NONE && m->handshake.has_info && group->kind != VOTE_ERROR)
+        doubt_note_amiss(c, m, group); /* the next handshake may find the key gone, or written anew */
     if (why != WHY_NONE)
         master_exclude(c, m, why);
     else if (m->handshake.not_loaded != 0)
