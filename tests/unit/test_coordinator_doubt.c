@@ -175,6 +175,69 @@ T(a_time_that_was_read_in_another_run_says_nothing)
     EXPECT_MASTER(0, "up");
 }
 
+/* ---- a handshake that is refused, and read the key ---- */
+
+/* This daemon has just started, and the master lacks a command until it is asked again. */
+static void refused(void)
+{
+    show_tries = true;
+    start_alone(1);
+    newcomer_writes(0);
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TRY OTHER");
+    EXPECT_MASTER(0, "refused noscript");
+    forget();
+}
+
+static void asked_again(void)
+{
+    at(now + 1000);
+    vote("0", "INFO OK, TRY YES");
+    forget();
+}
+
+T(a_key_that_a_refused_handshake_read_and_the_next_does_not)
+{
+    refused();
+    markers[0].there = false; /* FLUSHALL */
+    asked_again();
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+}
+
+T(a_newcomer_hides_no_flush_after_a_refused_handshake)
+{
+    refused();
+    at(now + 900);
+    newcomer_writes(0);
+    asked_again();
+    EXPECT_MASTER(0, "quarantine promoted left=60602");
+}
+
+T(another_server_without_the_key_after_a_refused_handshake)
+{
+    refused();
+    lose(0);
+    memset(info[0].run_id, 'f', RUN_ID_HEX);
+    markers[0].there = false;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TRY YES");
+    EXPECT_MASTER(0, "quarantine restart left=60602");
+    forget();
+}
+
+/* The key may have run out, while no other daemon was there. */
+T(a_key_that_was_read_long_ago_in_a_refused_handshake)
+{
+    refused();
+    lose(0);
+    at(now + 600000);
+    markers[0].there = false;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TRY YES");
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+
 /* The key is gone while this daemon may write none, since another master has the key of other daemons. A
  * newcomer writes it anew. */
 T(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
