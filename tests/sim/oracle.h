@@ -128,7 +128,7 @@ struct sim_tok {
     int64_t kept_sent_us;  /* it was first extended */
     int64_t kept_us;       /* +KEPT was said; 0: it was not */
     int64_t kept_until_us; /* ... and until when, in true time */
-    int64_t kept_sure_us;  /* ... and until when masters have it, if their daemon's clock stood still */
+    int64_t kept_sure_us;  /* ... and until when masters have it: a stall or a heal may end it sooner */
     uint16_t kept_had;     /* ... and masters that had it then */
     int64_t lag_us;        /* part of until_us, since its host's clock stood still and nobody there knows */
 };

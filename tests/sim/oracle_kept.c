@@ -86,12 +86,20 @@ static uint16_t to_the_end(const struct sim_world *w, uint32_t tok, int64_t left
 }
 
 /* The master was sent the mark again, or for the first time, or is to have it for longer. A heal ends early where the
- * daemon does not know the master's clock well, or takes jumps of clocks for a stall of its own host. */
+ * daemon does not know the master's clock well, or takes jumps of clocks for a stall of its own host. Nobody can be sure
+ * of the name after that. */
 void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok)
 {
     struct sim_tok *mark = &w->oracle.tok[tok];
-    if (mark->kept_us != 0)
-        mark->kept_had |= to_the_end(w, tok, (mark->kept_until_us - w->now_us) / 1000) & oracle_bit(m->index);
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    int64_t left_ms = store_keeps_ms(master_key(m, mark->name), now_ms, tok) - now_ms;
+    int64_t ends_us = w->now_us + (left_ms - 1) * 1000;
+    if (mark->kept_us == 0 ||
+        !(to_the_end(w, tok, (mark->kept_until_us - w->now_us) / 1000) & oracle_bit(m->index)))
+        return;
+    mark->kept_had |= oracle_bit(m->index);
+    if (mark->kept_sure_us > ends_us)
+        mark->kept_sure_us = ends_us;
 }
 
 void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
