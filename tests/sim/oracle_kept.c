@@ -91,15 +91,14 @@ static uint16_t to_the_end(const struct sim_world *w, uint32_t tok, int64_t left
 void oracle_kept_healed(struct sim_world *w, const struct sim_master *m, uint32_t tok)
 {
     struct sim_tok *mark = &w->oracle.tok[tok];
-    int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    int64_t left_ms = store_keeps_ms(master_key(m, mark->name), now_ms, tok) - now_ms;
-    int64_t ends_us = w->now_us + (left_ms - 1) * 1000;
     if (mark->kept_us == 0 ||
         !(to_the_end(w, tok, (mark->kept_until_us - w->now_us) / 1000) & oracle_bit(m->index)))
         return;
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    int64_t left_ms = store_keeps_ms(master_key(m, mark->name), now_ms, tok) - now_ms;
     mark->kept_had |= oracle_bit(m->index);
-    if (mark->kept_sure_us > ends_us)
-        mark->kept_sure_us = ends_us;
+    if (mark->kept_sure_us > w->now_us + (left_ms - 1) * 1000)
+        mark->kept_sure_us = w->now_us + (left_ms - 1) * 1000;
 }
 
 void oracle_ran_kept(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
