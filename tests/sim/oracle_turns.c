@@ -199,13 +199,14 @@ static int64_t aware_us(struct sim_world *w, const struct sim_daemon *d, unsigne
  * split the votes several times, so the bound is far above what a wake needs, and below a sleep. A key that ends by
  * itself wakes nobody: a daemon that sleeps since before it was set does not know when it ends. And a daemon's own
  * waiters stand behind its lock until it has heard that the lock was given back elsewhere; if it is woken before that,
- * the others sleep on. */
+ * the others sleep on. Each second daemon has few places at the masters (max_renewals), and a head of its queue that finds
+ * none asks again after another pause. */
 void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared)
 {
     enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
     const struct sim_oracle *o = &w->oracle;
     int64_t since_us = later_us(o->freed_us[name], asked_us);
-    int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
+    int64_t bound_us = (FREE_MS + (w->daemons > 1 ? 4 : 2) * w->plan->param[P_RETRY_MAX]) * 1000;
     if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
         since_us = later_us(since_us, writer_waited_us(w, name));
     if (shared || (o->freed_us[name] != 0 && o->freed_us[name] == o->unreleased_us[name]))
