@@ -234,12 +234,17 @@ static bool is_prefix(const char *text)
     return is_visible(text) && !strchr(text, ',');
 }
 
-static bool is_password_path(const char *text)
+bool conf_is_path(const char *text)
 {
-    bool good = text[0] == '/' || text[0] == 0;
+    bool good = text[0] == '/';
     for (const char *p = text; *p; p++)
         good = good && (unsigned char)*p >= 0x20 && *p != 0x7f;
     return good;
+}
+
+static bool is_password_path(const char *text)
+{
+    return !text[0] || conf_is_path(text);
 }
 
 static bool is_tls_name(const char *text)

@@ -123,6 +123,8 @@ void conf_item_add(struct conf *conf, const struct conf_kind *list);
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
  * wrong place that holds a password. */
 const char *conf_shown(char *out, size_t size, const char *text);
+/* Whether the text is an absolute path without control characters, which a message can name as it is. */
+bool conf_is_path(const char *text);
 /* Says in why that the text is not what is allowed; returns false. */
 bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed);
 /* Reads at most ten digits, as in the protocol; *rest then points behind them. false: there are none, or more. */

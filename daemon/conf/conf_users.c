@@ -189,8 +189,10 @@ static bool secret_set(const struct conf_value *v, const char *text, char why[CO
 
     if (!may_identify(user, why))
         return false;
-    if (text[0] != '/' || strlen(text) >= sizeof v->conf->node_password_file)
-        return refuse(why, "it takes the absolute path of a file, which `redlock mkuser` fills");
+    if (!conf_is_path(text) || strlen(text) >= sizeof v->conf->node_password_file)
+        return refuse(why,
+                      "it takes the absolute path of a file, without control characters; `redlock mkuser` "
+                      "fills the file");
     if (!secret_is_possible())
         return refuse(why,
                       "this redlockd was built without OpenSSL (TLS=no), which secrets need; use uid or gid");

@@ -55,6 +55,8 @@ static const struct {
      "max_waits of a: 250001 is out of range; allowed is 1 to 250000"},
     {"users: [{name: a, uid: 1, max_clients: many}]", "max_clients of a: \"many\" is not a whole number"},
     {"users: [{name: a, secret_file: x}]", "secret_file of a: it takes the absolute path of a file"},
+    {"users: [{name: a, secret_file: \"/x\\ty\"}]",
+     "secret_file of a: it takes the absolute path of a file, without control"},
     {"users: [{name: a, secret_file: /nowhere}]", "secret_file of a: /nowhere: No such file"},
 };
 
