@@ -17,8 +17,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/conf/conf_address.h"
+#include "daemon/passed.h"
 
-enum { DEV_PORT = 7335, START_MS = 10000, POLL_MS = 20, REAP_MS = 1000 };
+enum { DEV_PORT = 7335, START_MS = 30000, POLL_MS = 20, REAP_MS = 1000 };
 enum { FOLDER_BYTES = CONF_PATH_BYTES - 20 }; /* leaves room for the name of a socket */
 
 struct dev {
@@ -252,17 +253,21 @@ static bool masters_wait(const struct dev *dev, const struct conf *conf)
     return true;
 }
 
-static bool port_free(uint16_t port)
+/* Listens on the port at once, and leaves the socket to the listeners of the daemon: a port that was only looked at
+ * could be taken by another daemon while the masters start. False: it is in use. */
+static bool port_take(uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return false;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, SOMAXCONN) == 0 &&
+        passed_add(fd))
+        return true;
     close(fd);
-    return is_free;
+    return false;
 }
 
 static void conf_fill(struct dev *dev, struct conf *conf)
@@ -275,7 +280,7 @@ static void conf_fill(struct dev *dev, struct conf *conf)
         snprintf(text, sizeof text, "unix:%s/%u.sock", dev->folder, i + 1);
         conf_address_node(&conf->nodes[i], text);
     }
-    if (!port_free(DEV_PORT)) {
+    if (!port_take(DEV_PORT)) {
         dev->other_port = true;
         conf->listen[0].address.port = 0;
     }

@@ -82,6 +82,14 @@ bool passed_take(void)
     return good;
 }
 
+bool passed_add(int fd)
+{
+    if (count == PASSED_FDS)
+        return false;
+    passed[count++] = fd;
+    return true;
+}
+
 /* ---- matching ---- */
 
 static union address bound_address(int fd)

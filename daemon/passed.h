@@ -10,6 +10,8 @@
 /* Takes over what was passed, and LISTEN_* out of the environment. Call it once, before anything opens a
  * descriptor or starts a child process. False: the reason was logged. */
 bool passed_take(void);
+/* Adds a socket that this process opened itself, and that listens. False: there is no place, and the caller keeps it. */
+bool passed_add(int fd);
 /* The passed socket that listens on exactly this address, which the caller owns from now on; -1: none,
  * or none that can be used, which was logged. */
 int passed_claim(const struct sockaddr *address, socklen_t len);

@@ -4,7 +4,8 @@
 
 : "${daemon:?}"
 work=$(mktemp -d) || exit 1
-wait_s=10 # for any single answer
+wait_s=30  # for any single answer
+start_s=60  # for five masters and a daemon, on a machine that runs all tests at once
 daemon_pid=''
 
 clean() {
@@ -26,13 +27,13 @@ daemon_start() {
     : >"$work/out"
     "$daemon" --dev >>"$work/out" 2>"$work/log" &
     daemon_pid=$!
-    for ((i = 0; i < wait_s * 20; i++)); do
+    for ((i = 0; i < start_s * 20; i++)); do
         grep -q '^listening on unix:' "$work/out" && break
         kill -0 "$daemon_pid" 2>/dev/null || break
         sleep 0.05
     done
     socket=$(sed -n 's/^listening on unix://p' "$work/out")
-    [ -n "$socket" ] || fail 'the daemon did not start'
+    [ -n "$socket" ] || fail "the daemon did not start: $(cat "$work/out" "$work/log")"
 }
 
 daemon_end() {

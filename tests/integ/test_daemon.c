@@ -333,6 +333,27 @@ T(dev_takes_all_away)
     dev_ends_by(SIGTERM);
 }
 
+/* Daemons that are begun in the same moment: no more than one gets the usual port, and the others say so. */
+T(dev_starts_beside_others)
+{
+    static struct daemon many[4];
+    for (int i = 0; i < 4; i++) {
+        memset(&many[i], 0, sizeof many[i]);
+        snprintf(many[i].log, sizeof many[i].log, "%s/log", folder_new("dev"));
+        daemon_run(&many[i], (const char *const[]){"--dev=1", NULL});
+    }
+    int others = 0;
+    for (int i = 0; i < 4; i++) {
+        eventually(daemon_logged(&many[i], "try: nc "));
+        others += daemon_logged(&many[i], "so a free one was taken");
+    }
+    ck_assert_int_ge(others, 3);
+    for (int i = 0; i < 4; i++) {
+        daemon_signal(&many[i], SIGTERM);
+        daemon_exit(&many[i]);
+    }
+}
+
 T(dev_takes_all_away_even_when_killed)
 {
     dev_start("--dev=3");
