@@ -206,7 +206,9 @@ void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool 
     enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
     const struct sim_oracle *o = &w->oracle;
     int64_t since_us = later_us(o->freed_us[name], asked_us);
-    int64_t bound_us = (FREE_MS + (w->daemons > 1 ? 4 : 2) * w->plan->param[P_RETRY_MAX]) * 1000;
+    bool few_places =
+        w->daemons > 1 && w->plan->param[P_FLOOD] == FLOOD_NONE && w->plan->param[P_CLASS] != CLASS_ROLLING;
+    int64_t bound_us = (FREE_MS + (few_places ? 4 : 2) * w->plan->param[P_RETRY_MAX]) * 1000;
     if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
         since_us = later_us(since_us, writer_waited_us(w, name));
     if (shared || (o->freed_us[name] != 0 && o->freed_us[name] == o->unreleased_us[name]))

@@ -278,6 +278,17 @@ T(a_clock_that_is_ahead_enters_no_fence)
     EXPECT_LAST(zadd);
 }
 
+/* Their hosts have no clock that runs on without power, and began in 1970, after this host was switched on. */
+T(masters_clocks_that_are_younger_than_this_host)
+{
+    for (unsigned i = 0; i < 3; i++)
+        markers[i].clock_ms = -900;
+    start(3);
+    wall_offset_us = MASTERS_MS * 1000;
+    ask(1, "LOCK job");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 30100000");
+}
+
 /* A master that is away has told its TIME, which shows for an hour which of the two in reach is right. */
 T(a_master_that_is_away_has_told_its_clock)
 {

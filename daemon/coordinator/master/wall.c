@@ -4,8 +4,10 @@
 
 #define DAY_US  (INT64_C(86400) * 1000000)
 #define HOUR_MS (INT64_C(3600) * 1000)
+#define LEVEL   (UINT64_C(1) << 62)
 
-/* A clock is its distance from this daemon's. Old readings tell it as well, until the two may have drifted apart. */
+/* A clock is its distance from this daemon's, which may be below 0, and so stands on LEVEL. Old readings tell it as
+ * well, until the two may have drifted apart. */
 static masters_t clocks_read(const struct coordinator *c, uint64_t clock_ms[MASTERS])
 {
     masters_t set = 0;
@@ -14,8 +16,7 @@ static masters_t clocks_read(const struct coordinator *c, uint64_t clock_ms[MAST
         clock_ms[i] = 0;
         if (m->clock.time_ms == 0 || m->clock.unsure || m->clock.told_at_ms + HOUR_MS < c->now_ms)
             continue;
-        if (m->clock.time_ms > m->clock.told_at_ms)
-            clock_ms[i] = (uint64_t)(m->clock.time_ms - m->clock.told_at_ms);
+        clock_ms[i] = LEVEL + (uint64_t)(m->clock.time_ms - m->clock.told_at_ms);
         set |= masters_bit(i);
     }
     return set & c->quorum.of;
@@ -41,7 +42,7 @@ void wall_told(struct coordinator *c)
     /* A minority may be behind without consequence, even where only a quorum has told its TIME: a clock that is behind
      * would let fences fall. If all told theirs, that is the median. */
     unsigned minority = c->quorum.blocking - 1;
-    c->wall.median_ms = (int64_t)quorum_nth_largest(clock_ms, set, masters_count(set) - minority);
+    c->wall.median_ms = (int64_t)(quorum_nth_largest(clock_ms, set, masters_count(set) - minority) - LEVEL);
     c->wall.until_ms = (int64_t)quorum_nth_largest(told_ms, fresh, c->quorum.needed) + fresh_limit_ms(c);
 }
 
