@@ -561,13 +561,14 @@ final class Hold {
      * keeps no other listener from being called.
      */
     private void tell(Runnable listener) {
-        told = told.thenRunAsync(() -> {
+        told = told.handleAsync((done, refused) -> { // refused: no thread could be made for the listener before this one
             try {
                 listener.run();
             } catch (RuntimeException | Error e) {
                 Thread thread = Thread.currentThread();
                 thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
             }
+            return null;
         }, session.config.executor());
     }
 

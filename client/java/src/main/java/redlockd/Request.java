@@ -150,7 +150,13 @@ final class Request {
 
     /** Has the executor do this when the request is over. */
     void then(Executor executor, Runnable work) {
-        then.set(() -> executor.execute(work));
+        then.set(() -> {
+            try {
+                executor.execute(work);
+            } catch (OutOfMemoryError noThread) { // others are to be told, too
+                work.run();
+            }
+        });
         if (over) {
             tell();
         }
