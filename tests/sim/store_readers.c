@@ -33,7 +33,12 @@ uint32_t store_tok(const struct store_key *key, int64_t now_ms, uint32_t tok)
 {
     if (!readers_have(key, now_ms))
         return store_there(key, now_ms) ? key->tok : 0;
-    return readers_find(key, now_ms, tok) != NULL ? tok : key->reader[0].tok;
+    if (readers_find(key, now_ms, tok) != NULL)
+        return tok;
+    for (unsigned i = 0; i < key->readers; i++) /* one that is over may stand there still */
+        if (key->reader[i].ends_ms > now_ms)
+            return key->reader[i].tok;
+    return key->reader[0].tok;
 }
 
 static int64_t readers_last_ms(const struct store_key *key)
