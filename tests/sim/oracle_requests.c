@@ -395,11 +395,13 @@ void oracle_crashed(struct sim_world *w, const struct sim_master *m)
     }
 }
 
-/* The shortest TTL, less drift and min_validity, leaves hardly a round trip: renewals fail by chance there. */
+/* A renewal begins a third of the TTL, and up to a tenth of that, after the answers to the one before. The shortest TTL,
+ * less that, drift and min_validity, may leave less than the two round trips: renewals fail by chance there. */
 static bool is_tight(const struct sim_world *w)
 {
     const int64_t *p = w->plan->param;
-    int64_t spare_ms = quorum_until_ms(0, p[P_MIN_TTL]) - p[P_MIN_VALIDITY];
+    int64_t third_ms = p[P_MIN_TTL] / 3, pause_ms = third_ms + third_ms / 10 + 1;
+    int64_t spare_ms = quorum_until_ms(0, p[P_MIN_TTL]) - p[P_MIN_VALIDITY] - pause_ms;
     return spare_ms * 1000 < 4 * (p[P_DELAY] + p[P_JITTER]);
 }
 
